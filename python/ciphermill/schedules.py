@@ -1,6 +1,6 @@
 """Schedules that long searches have found: the files that keep them.
 
-On machines whose work is divided between clusters, how short a loop's schedule becomes depends
+On machines that schedule at compile time, how short a loop's schedule becomes depends
 on how long is searched, and a run has only seconds. ``ciphermill tune`` searches for minutes and
 keeps what it finds, a line for each loop: of a built-in cipher in ``schedules/MACHINE.json`` (for
 a machine file of the user's, in ``MY.schedules.json`` beside it), of a cipher of the user's in
@@ -63,10 +63,14 @@ def built_in(cipher: Cipher) -> bool:
 def known(machine: str, cipher: Cipher) -> list[dict[str, Any]]:
     """What the core is told of the schedules for a cipher on a machine; raises InputError for a file that is none.
 
-    A cipher of the user's may have loops of a built-in one, whose schedules then serve for it as well.
+    A cipher of the user's may have loops of a built-in one, whose schedules then serve for it as well. A built-in
+    one is told of its own: a file may have thousands.
     """
     files = dict.fromkeys([file(machine, cipher), common(library.machine_path(machine))])
-    return plain(entry for path in files for entry in present(path))
+    entries = (entry for path in files for entry in present(path))
+    if built_in(cipher):
+        entries = (entry for entry in entries if entry.get(NOTE, "").startswith(f"{cipher.name}/"))
+    return plain(entries)
 
 
 def plain(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -108,8 +112,11 @@ def check(entry: Entry) -> None:
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
     for key in ("loop", "divided", "sides"):
-        if not isinstance(entry[key], str) or not entry[key].isascii():
+        text = entry["loop"] if key == "loop" else entry.get(key, "")
+        if not isinstance(text, str) or not text.isascii():
             raise ValueError(f"`{key}` is a text of letters and digits")
+    if not isinstance(entry.get("rotates", False), bool):
+        raise ValueError("`rotates` is true or false")
     if not whole(entry["ii"], 2**32 - 1):
         raise ValueError("`ii` is a number of cycles")
     for key, most in (("time", 2**62), ("variant", 2**16 - 1)):
@@ -120,7 +127,7 @@ def check(entry: Entry) -> None:
     origin = entry.get(ORIGIN, {})
     if not isinstance(origin, dict) or not all(isinstance(value, str) for value in origin.values()):
         raise ValueError(f"`{ORIGIN}` is a table of digests")
-    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "time", "variant", NOTE, ORIGIN}:
+    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "rotates", "time", "variant", NOTE, ORIGIN}:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import c6x
+import forms
 import pytest
 from printed import C6X, IA32, SPARC, X86_64, Assembled, Calls, Emulated, Target, refused, riscv, thumb, tool
 
@@ -111,10 +112,14 @@ def vectors(cipher: str, variant: str) -> dict[int, list[dict]]:
     return found
 
 
+#: Those there are, in order.
+VARIANTS = variants()
+
+
 def cases() -> list:
     out = []
     for target in TARGETS:
-        for cipher, variant in variants():
+        for cipher, variant in VARIANTS:
             if cipher not in ONLY.get(target, {cipher}):
                 continue
             stream = manifest(cipher)["kind"] == "stream"
@@ -129,28 +134,37 @@ def cases() -> list:
 
 @pytest.fixture(scope="session")
 def assembled(tmp_path_factory):
-    """Printed and assembled programs, each made once."""
+    """Printed and assembled programs, each made once: one in `forms.SHARE` as `ciphermill asm` prints it with rounds as
+    loops, the others in one form without a choice or a search."""
 
     @cache
     def make(target: str, cipher: str, variant: str, direction: str | None = None) -> Assembled:
         machine, extensions, tools = TARGETS[target]
+        usual = forms.usual(list(TARGETS).index(target), VARIANTS.index((cipher, variant)))
+        text = assembly(cipher, variant, machine, extensions, direction=direction, usual=usual)
         if tools is C6X:
-            return Emulated(assembly(cipher, variant, machine, extensions, direction=direction), machine)
+            return Emulated(text, machine)
         folder = tmp_path_factory.mktemp(f"{target}-{cipher}-{variant}")
-        return Assembled(assembly(cipher, variant, machine, extensions), tools, folder)
+        return Assembled(text, tools, folder)
 
     return make
 
 
-def assembly(cipher: str, variant: str | None, machine: str, extensions: tuple[str, ...], **form) -> str:
-    """The program's text, as `ciphermill asm` prints it: with rounds as loops, unless another form is asked for."""
+def assembly(
+    cipher: str, variant: str | None, machine: str, extensions: tuple[str, ...], *, usual: bool = True, **form
+) -> str:
+    """The program's text: with rounds as loops, unless another form is asked for.
+
+    The `usual` one is what `ciphermill asm` prints; the other is made in one form, without searches.
+    """
     from ciphermill import engine
     from ciphermill.manifest import find
 
     module = engine.module(find(cipher), variant)
     if form.keys() <= {"direction"}:
         form |= {"jam": 1, "unroll": False}
-    return engine.assembly(module, machine, engine.Options(with_=extensions, **form))
+    make = engine.assembly if usual else forms.assembly
+    return make(module, machine, engine.Options(with_=extensions, **form))
 
 
 def block_calls(block_bytes: int, direction: str, vectors: list[dict]) -> tuple[Calls, list[bytes]]:
@@ -228,12 +242,13 @@ def test_the_host_runs_them_too(target):
         pytest.skip(reason)
 
 
-# A long search each: one direction on one machine, the other on the other.
+# One direction on one machine, the other on the other; some after the usual search, which is long.
 @pytest.mark.parametrize("cipher", FINALISTS)
 @pytest.mark.parametrize(("machine", "direction"), list(zip(DSPS, ("encrypt", "decrypt"), strict=True)))
 def test_blocks_carried_together(tmp_path, machine, cipher, direction):
     """Rounds unrolled, two blocks a turn: whole turns, and what is left over."""
-    text = assembly(cipher, None, machine, (), direction=direction, jam=2, unroll=True)
+    usual = forms.usual(DSPS.index(machine), FINALISTS.index(cipher))
+    text = assembly(cipher, None, machine, (), usual=usual, direction=direction, jam=2, unroll=True)
     first = vectors(cipher, ciphermill.cipher(cipher).variant)[128][0]
     key, plain, coded = (bytes.fromhex(first[k]) for k in ("key", "plaintext", "ciphertext"))
     # Blocks that differ; the official one stands among them.
@@ -255,7 +270,8 @@ def test_blocks_carried_together(tmp_path, machine, cipher, direction):
 @pytest.mark.parametrize("machine", DSPS)
 def test_feedback_unrolled(machine, cipher):
     """Rounds unrolled in a feedback mode: each block's input is the output before."""
-    program = Emulated(assembly(cipher, None, machine, (), blocks="single", unroll=True), machine)
+    usual = forms.usual(DSPS.index(machine), FINALISTS.index(cipher), 1)
+    program = Emulated(assembly(cipher, None, machine, (), usual=usual, blocks="single", unroll=True), machine)
     key, block, turns = bytes(range(16)), bytes(range(16, 32)), 5
     calls = Calls()
     context = calls.buffer(16384)
@@ -354,7 +370,7 @@ def test_sizes_of_instructions(tmp_path, target, cipher):
     if shutil.which("as") is None:
         pytest.skip("not installed: as")
     machine, _, tools = TARGETS[target]
-    text = assembly(cipher, None, machine, ())
+    text = assembly(cipher, None, machine, (), usual=False)
     said = int(re.search(r"\((\d+) bytes of code\)", text)[1])
     # Between functions the assembler fills up.
     (tmp_path / "program.s").write_text(text.replace("\t.balign 16\n", ""))
@@ -387,7 +403,7 @@ def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
         assert bad.run(calls) == expected
 
 
-@pytest.mark.parametrize(("cipher", "variant"), variants())
+@pytest.mark.parametrize(("cipher", "variant"), VARIANTS)
 @pytest.mark.parametrize("machine", DSPS)
 def test_gnu_as_makes_the_same_packets(tmp_path, machine, cipher, variant):
     """Assembled and disassembled, a C6000 program is what was printed."""

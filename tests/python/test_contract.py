@@ -6,6 +6,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+import forms
 import pytest
 
 import ciphermill as cm
@@ -77,7 +78,9 @@ def fraction(name: str, value: float, wrong_path: float) -> bool:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_everything_is_verified_and_within_its_bounds(machine):
-    def check(work):
+    """Of the variants one in `forms.SHARE` as the fastest of several forms, the others in one form."""
+
+    def check(work, measure):
         cipher, variant, key_bits, direction, blocks = work
         # Rounds as loops: the search for the best form has a test of its own.
         options = engine.Options(
@@ -86,7 +89,7 @@ def test_everything_is_verified_and_within_its_bounds(machine):
             jam=1, unroll=False,
         )  # fmt: skip
         try:
-            m = engine.measure(engine.module(cipher, variant), machine, options)
+            m = measure(engine.module(cipher, variant), machine, options)
         except Exception as error:  # Shown with all the others, below.
             # A small memory has no room for some.
             if isinstance(error, cm.InputError) and library.ram(machine) is not None:
@@ -109,11 +112,13 @@ def test_everything_is_verified_and_within_its_bounds(machine):
         )
         return None if consistent else f"{cipher.name}/{variant} {direction}: inconsistent: {m.to_dict()}"
 
+    def check_all(number, works):
+        measure = engine.measure if forms.usual(MACHINES.index(machine) // SHARE, number) else forms.measure
+        return [fault for work in works if (fault := check(work, measure))]
+
     mine = list(everything())[MACHINES.index(machine) % SHARE :: SHARE]
     with ThreadPoolExecutor() as pool:
-        faults = [
-            fault for found in pool.map(lambda variant: list(map(check, variant)), mine) for fault in found if fault
-        ]
+        faults = [fault for found in pool.map(check_all, range(len(mine)), mine) for fault in found]
     assert not faults, "\n".join(faults)
 
 

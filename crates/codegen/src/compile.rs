@@ -47,6 +47,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let searched = options.searched.as_ref().and_then(|name| module.export(name)).map(|id| reached(module, id));
+    let called: BTreeSet<FuncId> =
+        options.called.iter().filter_map(|name| module.export(name)).flat_map(|id| reached(module, id)).collect();
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut own = module.system.bytes.clone();
@@ -80,7 +82,15 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let times = if options.exact.is_some() { PATIENT } else { 1 };
             let search = options.search.unwrap_or(Search { times, ..Search::default() });
             let patience = options.patience.max(1);
-            let effort = ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience };
+            let idle = !called.is_empty() && !called.contains(&id);
+            let effort = match (options.kept_only, idle) {
+                (true, _) => ciphermill_pipeline::Effort::kept(),
+                (false, true) => ciphermill_pipeline::Effort::least(),
+                (false, false) => {
+                    let (first, kept) = (false, false);
+                    ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience, first, kept }
+                }
+            };
             let found = ciphermill_pipeline::pipeline(
                 &mut vfunc,
                 m,

@@ -5,6 +5,7 @@
 //! with its spills and moves. A delay slot gets the last instruction before the branch that may move
 //! past it.
 
+mod gather;
 mod operands;
 mod reach;
 mod runs;
@@ -74,7 +75,8 @@ impl Emitter<'_> {
                 self.encodings.spared(&mut block.body, &branch.inst);
             }
             if self.schedule && !self.machine.issue.explicit {
-                block.body = self.joined(std::mem::take(&mut block.body), branch);
+                let body = self.gathered(std::mem::take(&mut block.body))?;
+                block.body = self.joined(body, branch);
             }
         }
         let (blocks, places) = self.lay_out(blocks).map_err(|e| match e {

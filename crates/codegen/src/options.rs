@@ -36,6 +36,9 @@ pub struct Options {
     /// The exported function whose loops get a full search, and those of all that it calls; the focus
     /// has its tables copied as well. None means every function.
     pub searched: Option<String>,
+    /// Exported functions that run. Loops of what none of them reaches take the first schedule that is found.
+    /// Empty: all run.
+    pub called: Vec<String>,
     /// Only the longest loop of the focus gets a full search: in a jammed function the others process
     /// the rest of a message.
     pub longest: bool,
@@ -43,6 +46,8 @@ pub struct Options {
     pub unrefined: bool,
     /// No loop gets a full search, whatever is the focus: for comparing variants.
     pub quick: bool,
+    /// Only loops with kept schedules are pipelined: for telling which have one.
+    pub kept_only: bool,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
     /// stand in memory, modulo a power of two. Speed depends on it where memory has
     /// several blocks, and the result on a machine whose loads put base and index

@@ -22,7 +22,7 @@ use crate::smallest;
 use crate::steady::{Trial, Wanted};
 use crate::trips::profiled;
 use ciphermill_ir::Module;
-use ciphermill_program::PipelinedLoop;
+use ciphermill_program::{PipelinedLoop, PlainLoop};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Blocks that are tried together when the user does not say how many.
@@ -70,7 +70,8 @@ pub fn choose(
     let misaligned = mended.as_ref().map(|m| &m.wrong);
     let shape = interface.shape(work.direction, work.blocks)?;
     let driver = &*shape.measured.export;
-    let how = How { measured: Some(driver), ..How::of(request) };
+    let called = shape.exports();
+    let how = How { measured: Some(driver), called: &called, ..How::of(request) };
     let plainly = |lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
@@ -149,6 +150,9 @@ pub fn choose(
         let cycles = cycles(&chosen)?;
         Ok((if effort == SearchEffort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
+    let unrolling_of =
+        |tried: &Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+    let none = || MeasureError::internal("no variant of the code was tried");
     let first = if searched { SearchEffort::Quick } else { SearchEffort::Full };
     let mut variants = Vec::new();
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
@@ -167,6 +171,19 @@ pub fn choose(
         throughput = several;
         variants.extend(several.then_some(Some((jams[0], true))));
     }
+    // A variant whose longest loop has a kept schedule was the best when that was found: no other is searched.
+    if searched && !request.schedules.is_empty() && request.search.is_none() {
+        let more = others.iter().flat_map(|&jam| [Some((jam, false)), Some((jam, true))]);
+        let all: Vec<_> = variants.iter().copied().chain(more).collect();
+        let compiled = |variant, effort| Ok((0.0, make(variant, effort)?));
+        let compiled = together(&all, SearchEffort::Kept, compiled)?;
+        let kept: Vec<_> = compiled.iter().filter(|t| is_kept(&t.1, driver)).map(unrolling_of).collect();
+        if !kept.is_empty() {
+            let tried: Result<Vec<Tried>, _> = kept.into_iter().map(|of| attempt(of, SearchEffort::Full)).collect();
+            let best = least(tried?).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
+            return best.ok_or_else(none);
+        }
+    }
     let (plain, straight): (Vec<Tried>, Vec<Tried>) =
         together(&variants, first, attempt)?.into_iter().partition(|t| !t.1.unrolling.unrolled);
     let straight = least(straight);
@@ -178,9 +195,7 @@ pub fn choose(
         // A loop over rounds and a straight block come to within a factor of each other by chance.
         let shortest = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
         best.retain(|b| b.0 <= CLOSE * shortest);
-        let unrolling_of =
-            |tried: Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
-        let mut variants: Vec<_> = best.into_iter().map(unrolling_of).chain(others).collect();
+        let mut variants: Vec<_> = best.iter().map(unrolling_of).chain(others).collect();
         if variants.len() > 1 {
             let (plain, straight): (Vec<Tried>, Vec<Tried>) = together(&variants, SearchEffort::Unrefined, attempt)?
                 .into_iter()
@@ -194,7 +209,7 @@ pub fn choose(
             } else {
                 least(straight).into_iter().collect()
             };
-            variants = chosen.into_iter().map(unrolling_of).collect();
+            variants = chosen.iter().map(unrolling_of).collect();
         }
         best = variants.into_iter().map(|variant| attempt(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
     } else {
@@ -202,7 +217,7 @@ pub fn choose(
         best.extend(together(&variants, SearchEffort::Full, attempt)?);
     }
     let best = least(best).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
-    best.ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
+    best.ok_or_else(none)
 }
 
 /// Cycles a block that a variant is expected to take after a full search, given those after a short
@@ -214,10 +229,28 @@ fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
         let path = if l.stages > 1 { 0 } else { l.path };
         f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii).max(path)))
     };
+    longest(chosen, driver).map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
+}
+
+/// The longest loop that the driver runs.
+fn longest<'c>(chosen: &'c Chosen, driver: &str) -> Option<&'c PipelinedLoop> {
     let program = &chosen.program;
     let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
-    let longest = program.loops.iter().filter(|l| reached.contains(&l.func)).max_by_key(|l| l.ii);
-    longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
+    program.loops.iter().filter(|l| reached.contains(&l.func)).max_by_key(|l| l.ii)
+}
+
+/// Has the longest loop that the driver runs a kept schedule, in code in which only such loops are pipelined?
+fn is_kept(chosen: &Chosen, driver: &str) -> bool {
+    let program = &chosen.program;
+    let Some(kept) = longest(chosen, driver) else { return false };
+    let size = |func: u32, block: u32| -> usize {
+        let block = program.funcs.get(func as usize).and_then(|f| f.blocks.get(block as usize));
+        block.map_or(0, |b| b.bundles.iter().map(|bundle| bundle.insts.len()).sum())
+    };
+    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
+    let others = program.plain_loops.iter().filter(|l| l.reason == "no_schedule" && reached.contains(&l.func));
+    let longer = |l: &PlainLoop| l.blocks.iter().map(|&b| size(l.func, b)).sum::<usize>() > size(kept.func, kept.block);
+    !others.into_iter().any(longer)
 }
 
 fn check(request: &Request, work: Work) -> Result<(), MeasureError> {

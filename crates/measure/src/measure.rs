@@ -116,19 +116,26 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let heights = bounds::heights(program, &at, work, unit)?;
     let circuits = circuits::recurrence_circuits(&wanted, &steady)?;
     let recurrence = heights.recurrence.max(circuits.recurrence);
-    let bound = resource.cycles.max(recurrence);
-    // What jumps cost is no part of the bounds. Where the shorter message took dearer ones, the difference of the two has
-    // fewer cycles than its instructions take, by no more than that.
-    let dearer = (-steady.slope(|s| s.stalls.branch)).max(0.0);
-    let in_order = |bound: f64| if bound > cycles_per_block { cycles_per_block.max(bound - dearer) } else { bound };
+    // A difference of two passes is below what its instructions take where the shorter one had more idle cycles; each
+    // pass by itself never is.
+    if dynamic.is_none()
+        && let Some((cycles, least)) = steady.passes().find_map(|pass| below(machine, pass))
+    {
+        return Err(MeasureError::internal(format!(
+            "{} on {}: a pass takes {cycles} cycles, and its instructions {least:.3} at the least",
+            request.cipher, machine.name
+        )));
+    }
+    let resource_cycles = if dynamic.is_some() { resource.cycles } else { resource.cycles.min(cycles_per_block) };
+    let bound = resource_cycles.max(recurrence);
     let bounds = Bounds {
-        resource: if dynamic.is_some() { resource.cycles } else { in_order(resource.cycles) },
+        resource: resource_cycles,
         recurrence,
         circuits: circuits.through_memory,
         critical_path: heights.critical_path,
         lower: match &dynamic {
             Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
-            None => in_order(bound),
+            None => bound,
         },
         classes: dynamic.as_ref().map_or_else(|| resource::classes(machine, &counts), |d| core::classes(&d.1)),
         units: dynamic.as_ref().map_or_else(|| resource::shares(machine, &counts), |d| core::shares(&d.1)),
@@ -255,6 +262,13 @@ fn sampling(machine: &Machine, request: &Request, bytes: u32) -> Option<Sampling
 fn within_window(bound: f64, cycles: f64, core: &ciphermill_machine::core::Core, blocks: f64) -> f64 {
     let window = f64::from(core.reorder_buffer + core.load.latency + core.store.buffers);
     if bound > cycles && bound - cycles <= window / blocks.max(1.0) { cycles } else { bound }
+}
+
+/// Cycles of a pass, and those that its instructions take at the least, where it has fewer.
+fn below(machine: &Machine, pass: &Stats) -> Option<(u64, f64)> {
+    let counts: Vec<f64> = pass.per_instr.iter().map(|&n| n as f64).collect();
+    let least = resource::bound(machine, &counts).cycles;
+    (least > pass.cycles as f64).then_some((pass.cycles, least))
 }
 
 fn metrics(s: &Stats, width: u16) -> Metrics {

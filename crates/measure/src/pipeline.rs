@@ -4,7 +4,7 @@ use crate::error::MeasureError;
 use crate::kinds::INTERFACE;
 use crate::profile::Profile;
 use crate::request::{MachineRequest, Request};
-use crate::shape::{Kernel, Shape};
+use crate::shape::{Kernel, Name, Shape};
 use crate::shared::{self, Compiled, Described};
 use ciphermill_codegen::Search;
 use ciphermill_codegen::tables::Tables;
@@ -119,6 +119,8 @@ impl UnrolledDriver<'_> {
 /// How long schedules are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchEffort {
+    /// Kept schedules or none: for telling which variants have one.
+    Kept,
     /// No search: for comparing variants.
     Quick,
     /// A short search: for comparing variants that gain differently from a cluster assignment.
@@ -137,6 +139,8 @@ pub struct How<'a> {
     pub aligned: bool,
     /// The export that is measured: the loops of others need no search. None: every function's are searched.
     pub measured: Option<&'a str>,
+    /// Exports that a run calls: what only others reach takes the first schedule that comes. Empty: all.
+    pub called: &'a [Name],
     /// One function with its loops unrolled; None: no loop is.
     pub unrolled: Option<&'a UnrolledDriver<'a>>,
     /// What an exact scheduler has answered so far, if one is asked.
@@ -165,6 +169,7 @@ impl How<'_> {
             level: *level,
             aligned: *aligned,
             measured: None,
+            called: &[],
             unrolled: None,
             exact,
             kept_schedules: schedules,
@@ -290,7 +295,9 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,
         searched: how.measured.filter(|_| machine.issue.explicit).map(str::to_owned),
+        called: how.called.iter().filter(|_| machine.issue.explicit).map(|name| name.to_string()).collect(),
         quick: how.effort == SearchEffort::Quick,
+        kept_only: how.effort == SearchEffort::Kept,
         longest: unrolled.is_some_and(|unrolled| unrolled.jam > 1),
         unrefined: how.effort == SearchEffort::Unrefined,
         buffers: buffers(how.kernel),

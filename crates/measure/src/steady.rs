@@ -72,6 +72,11 @@ impl Steady {
         between(&self.from, &self.to, self.blocks, count)
     }
 
+    /// The two passes.
+    pub fn passes(&self) -> impl Iterator<Item = &Stats> {
+        [&self.from, &self.to].into_iter()
+    }
+
     /// The counts of a core that schedules at run time.
     pub fn counts(&self) -> Option<Slope<'_>> {
         let (from, to) = (self.from.core.as_ref()?, self.to.core.as_ref()?);

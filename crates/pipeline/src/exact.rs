@@ -267,7 +267,7 @@ fn taken(
     let ii = i64::from(answer.ii);
     let chosen = answer.alternative.iter().zip(ways).map(|(&a, ways)| ways.get(a).map(|w| w.0).ok_or_else(strange));
     let variant: Vec<InstrId> = chosen.collect::<Result<_, _>>()?;
-    Ok(holding(ops, sides, ii, &answer.time, variant).filter(|schedule| schedule.stages <= most_stages))
+    Ok(holding(ops, sides, ii, &answer.time, variant, None).filter(|schedule| schedule.stages <= most_stages))
 }
 
 fn strange() -> CompileError {

@@ -12,9 +12,8 @@ use super::place::{self, At, Sides};
 use super::recorded::Finished;
 use super::search::Form;
 use super::{Kernel, color, graph, order, park, partition, recorded, spill};
-use ciphermill_machine::Reg;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
-use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{CompileError, Registers};
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -28,7 +27,7 @@ fn ordered(form: Body, sides: &Sides<'_>) -> [Body; 2] {
     [form, frugal]
 }
 
-/// The record of a kernel of one form of a body, none where registers rotate; it names the others.
+/// The record of a kernel of one form of a body; it names the others.
 pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
     let record = recorded::write(kernel, own, sides)?;
     let forms = parted(body).flat_map(|form| ordered(form, sides));
@@ -41,16 +40,19 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
 pub(super) fn shortest_known(
     body: &Body,
     sides: &Sides<'_>,
-    allocatable: &[Reg],
+    registers: &Registers,
     records: &[Recorded],
 ) -> Option<(Finished, Body)> {
-    // Two letters for each node.
-    let fits = |form: &Body| records.iter().any(|r| r.assignment.len() == 2 * form.nodes.len());
+    // A record has a time for each node at the least, and two letters where there are clusters.
+    let fits = |form: &Body| {
+        let n = form.nodes.len();
+        records.iter().any(|r| r.time.len() >= n && (r.assignment.is_empty() || r.assignment.len() == 2 * n))
+    };
     let forms = parted(body).filter(fits).flat_map(|form| ordered(form, sides));
     let known = |form: Body| {
         let own = recorded::digest(&form, sides);
         let same = records.iter().filter(|r| r.digest == own);
-        let found = same.filter_map(|r| recorded::read(r, &form, sides, allocatable)).min_by_key(|f| f.schedule.ii)?;
+        let found = same.filter_map(|r| recorded::read(r, &form, sides, registers)).min_by_key(|f| f.schedule.ii)?;
         Some((found, form))
     };
     forms.filter_map(known).min_by_key(|f| f.0.schedule.ii)
@@ -68,11 +70,17 @@ const ROOM: [usize; 2] = [90, 60];
 const SHARED: usize = 9;
 
 /// The forms in which a loop may be scheduled, whose interval is at least `bound`; `words` of the frame
-/// are taken.
+/// are taken. Where registers rotate, so many of them are for its values.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> Result<Vec<Form>, CompileError> {
+pub(super) fn all(
+    body: &Body,
+    sides: &Sides<'_>,
+    words: usize,
+    bound: i64,
+    ring: Option<i64>,
+) -> Result<Vec<Form>, CompileError> {
     let machine = sides.machine;
     let offset = |word: usize| i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64;
     let mut out: Vec<Form> = parted(body).map(Form::of).collect();
@@ -82,11 +90,15 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
         partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default())
     };
     let left = |body: &Body| -> Result<Vec<i64>, CompileError> {
-        Ok(color::left(sides, &place::settle(body, sides, &spread(body))?))
+        match ring {
+            Some(ring) => Ok(vec![ring]),
+            None => Ok(color::left(sides, &place::settle(body, sides, &spread(body))?)),
+        }
     };
     let mut last = Form::of(body.clone());
     let some = |left: &[i64]| left.iter().zip(&sides.pool).any(|(l, pool)| 2 * l < pool.len() as i64);
-    if some(&left(body)?) {
+    // Values from outside take none of those that rotate.
+    if ring.is_none() && some(&left(body)?) {
         let most = sides.pool.iter().map(Vec::len).min().unwrap_or(0) * OUTSIDE / 100;
         let values = spill::surplus(body, most);
         if let Some((body, kept)) = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty()) {
@@ -96,7 +108,7 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
     }
     // Registers that seldom read values from outside have are worth more to others where iterations
     // overlap far.
-    if last.kept.is_empty() {
+    if ring.is_none() && last.kept.is_empty() {
         for most in FEW {
             let values = spill::surplus(body, most);
             let spilled = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty());
@@ -112,6 +124,10 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
     }
     let part: Vec<usize> = spread(&last.body).iter().map(|a| a.result).collect();
     let ordered = order::frugal(&last.body, &part);
+    if ring.is_some() {
+        // Where several iterations' values are alive at once, few of each should be.
+        out.push(Form { kept: last.kept.clone(), ..Form::of(ordered.clone()) });
+    }
     let at = spread(&ordered);
     let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
     let held: std::collections::BTreeSet<usize> =

@@ -42,6 +42,7 @@ mod place;
 mod plain;
 mod recorded;
 pub mod refused;
+mod renamed;
 mod replace;
 pub mod rotating;
 mod rounds;
@@ -73,6 +74,8 @@ use std::sync::Arc;
 
 /// Stages that an iteration may have, and where its longest chain of dependences asks for more.
 const STAGES: (i64, i64) = (4, 8);
+/// Iterations of a loop by which schedules of different intervals and stages are compared.
+const TURNS: i64 = 64;
 /// Searches of one round of tuning, by their seeds, do not meet those of another.
 const ROUND: u64 = 1_000;
 /// A patient search may take so many times as long.
@@ -91,6 +94,10 @@ pub struct Effort {
     pub search: Search,
     /// So many times the usual budget.
     pub patience: u32,
+    /// The first schedule is taken.
+    pub first: bool,
+    /// A kept schedule, or none.
+    pub kept: bool,
 }
 
 /// How schedules are shortened by chance.
@@ -123,7 +130,25 @@ impl Search {
 
 impl Effort {
     fn quick() -> Effort {
-        Effort { thorough: false, longest: false, unrefined: false, search: Search::default(), patience: 1 }
+        Effort { first: false, ..Effort::least() }
+    }
+
+    /// For loops that do not run.
+    pub fn least() -> Effort {
+        Effort {
+            thorough: false,
+            longest: false,
+            unrefined: false,
+            search: Search::default(),
+            patience: 1,
+            first: true,
+            kept: false,
+        }
+    }
+
+    /// For telling whether there is a kept schedule.
+    pub fn kept() -> Effort {
+        Effort { kept: true, ..Effort::least() }
     }
 }
 
@@ -256,7 +281,10 @@ pub fn pipeline(
         let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
         let long = !effort.longest || 4 * length(func, &c) >= 3 * longest;
-        let effort = if long && prove { Effort { longest: false, ..effort } } else { Effort::quick() };
+        let effort = match long && prove {
+            true => Effort { longest: false, ..effort },
+            false => Effort { first: effort.first, kept: effort.kept, ..Effort::quick() },
+        };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
             Err(why) => {
@@ -268,7 +296,7 @@ pub fn pipeline(
         let mut found = None;
         for body in with_copies(&sides, &body)?.into_iter().chain([body]) {
             let (kept, records) = (kept(&kernels), records.known);
-            let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records };
+            let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records, below: i64::MAX };
             let searched = narrower::pipeline(asked, memo)?;
             cut += u32::from(searched.cut && effort.thorough);
             if let Some((kernel, own)) = searched.found {
@@ -298,7 +326,7 @@ pub fn pipeline(
                 )));
             }
         }
-        if let (Some(new), true) = (&mut records.new, effort.thorough && sides.files.len() > 1) {
+        if let (Some(new), true) = (&mut records.new, effort.thorough) {
             new.extend(forms::write(&kernel, &own, &body, &sides));
         }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
@@ -346,6 +374,8 @@ struct Asked<'a> {
     effort: Effort,
     /// Schedules that are known of some loops.
     records: &'a [Recorded],
+    /// A longer interval is of no use, nor one as long.
+    below: i64,
 }
 
 /// What came of a search.
@@ -370,6 +400,9 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
     };
     let least = proved.as_ref().and_then(|p| ciphermill_bounds::greatest(p, false)).map_or(0, |b| b.least);
     let bound = least.max(bounds.0).max(bounds.1);
+    if bound >= asked.below {
+        return Ok(Searched { found: None, bound, bounds: proved, cut: false });
+    }
     let searched = within(asked, bounds, bound)?;
     Ok(Searched { bounds: proved, ..searched })
 }
@@ -377,28 +410,53 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
 /// The same, where bounds are known.
 fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, effort, records, .. } = asked;
-    let allocatable = &registers.allocatable[..];
-    let known = forms::shortest_known(body, sides, allocatable, records);
+    let rotating = rotating::rotating(body, sides, registers)?;
+    let split = match &rotating {
+        Some(_) => copies::split(body, sides.machine, graph::least(sides, body)?),
+        None => None,
+    };
+    let known = std::iter::once(body).chain(&split);
+    let known = known.filter_map(|body| forms::shortest_known(body, sides, registers, records));
+    let known = known.min_by_key(|(known, _)| known.schedule.ii);
     if !effort.search.goes_on()
         && let Some((known, form)) = known
     {
         let kernel = Kernel::new(&form, known.ops, known.schedule, known.registers);
-        let kernel = Kernel { recorded: true, res_mii: bounds.0, rec_mii: bounds.1, words: form.parked, ..kernel };
+        let (res_mii, rec_mii, words, rotating) = (bounds.0, bounds.1, form.parked, known.names);
+        let kernel = Kernel { recorded: true, res_mii, rec_mii, words, rotating, ..kernel };
         return Ok(Searched { found: Some((kernel, form)), bound, bounds: None, cut: false });
     }
-    let rotating = rotating::rotating(body, sides, registers)?;
+    if effort.kept {
+        return Ok(Searched { found: None, bound, bounds: None, cut: false });
+    }
+    let (known, known_rotating) = match known {
+        Some(known) if known.0.names.is_some() => (None, Some(known)),
+        other => (other, None),
+    };
     if rotating.is_none() {
         return searched(asked, bounds, bound, known, None);
     }
     // Of values that live long, rotating registers take several each: with ones that stand still, and
-    // values in the frame, the loop may be as short or shorter, which a quick search tells.
-    let still = searched(Asked { effort: Effort::quick(), ..asked }, bounds, bound, None, None)?;
+    // copies or values in the frame, the loop may be as short or shorter. Quick searches tell.
+    let still = Asked { body: split.as_ref().unwrap_or(body), ..asked };
     let ii = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii);
-    if ii(&still) <= bound {
-        return Ok(still);
+    let length = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii * (TURNS + f.0.schedule.stages));
+    let quick = Effort { first: effort.first, ..Effort::quick() };
+    let first = searched(Asked { effort: quick, ..still }, bounds, bound, known.clone(), None)?;
+    if ii(&first) <= bound || effort.first && first.found.is_some() {
+        return Ok(first);
     }
-    let rotating = searched(asked, bounds, bound, known, rotating)?;
-    Ok(if ii(&still) < ii(&rotating) { Searched { cut: rotating.cut, ..still } } else { rotating })
+    let second = searched(Asked { effort: quick, ..asked }, bounds, bound, known_rotating.clone(), rotating.clone())?;
+    let stands = length(&first) < length(&second);
+    let better = if stands { first } else { second };
+    if ii(&better) <= bound || !effort.thorough {
+        return Ok(better);
+    }
+    let last = match stands {
+        true => searched(still, bounds, bound, known, None)?,
+        false => searched(asked, bounds, bound, known_rotating, rotating)?,
+    };
+    Ok(if length(&better) < length(&last) { Searched { cut: last.cut, ..better } } else { last })
 }
 
 /// What a search comes to, with rotating registers or without.
@@ -410,19 +468,23 @@ fn searched(
     rotating: Option<rotating::Rotating>,
 ) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, .. } = asked;
-    let params = Params::without(effort.search.without);
+    let mut params = Params::without(effort.search.without);
+    params.races &= !effort.first;
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
-    let (bound, mut forms) = match &rotating {
-        Some(_) => (least, vec![search::Form::of(body.clone())]),
-        None => (least.max(delay + 2), forms::all(body, sides, kept, least)?),
-    };
+    let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
+    let bound = if ring.is_some() { least } else { least.max(delay + 2) };
+    let mut forms = forms::all(body, sides, kept, least, ring)?;
     let (each, most) = if effort.thorough { params.thorough } else { params.quick };
-    let part = if sides.files.len() > 1 { 1 } else { params.one_cluster };
+    let part = match sides.files.len() {
+        1 if narrower::many(body) => params.one_cluster.1,
+        1 => params.one_cluster.0,
+        _ => 1,
+    };
     let budget = (each * body.nodes.len() as u64).min(most) / part * u64::from(effort.patience) * effort.search.times;
     let mut search = search::Search {
         sides,
         allocatable: &registers.allocatable,
-        rotation: rotating.as_ref().map(|r| search::Rotation { ring: r.ring.len() as i64, stages: r.stages }),
+        rotation: rotating.as_ref().zip(ring).map(|(r, ring)| search::Rotation { ring, stages: r.stages }),
         params: &params,
         seed: effort.search.seed(),
         thorough: effort.thorough,
@@ -439,15 +501,18 @@ fn searched(
     // Nothing is missing where the bound is reached.
     let cut = search.budget == 0 && found.as_ref().is_none_or(|f| f.schedule.ii > bound);
     let log = Arc::new(std::mem::take(&mut search.log));
-    let found = found.map(|landed| {
+    let found = found.and_then(|landed| {
         let form = &forms[landed.form];
         let names = rotating.zip(landed.names);
-        let registers = names.as_ref().map_or(landed.registers, |(r, _)| r.interface.clone());
+        let registers = match &names {
+            Some(_) => rotating::interface(sides, landed.state.ops(), registers)?,
+            None => landed.registers,
+        };
         let kernel = Kernel::new(&form.body, landed.state.ops().clone(), landed.schedule, registers);
         let (words, kept) = (form.kept.len() + form.body.parked, form.kept.clone());
         let rotating = names.map(|(r, of)| rotating::Names { ring: r.ring, of, back: r.back });
         let kernel = Kernel { res_mii: bounds.0, rec_mii: bounds.1, words, kept, rotating, log: Some(log), ..kernel };
-        (kernel, form.body.clone())
+        Some((kernel, form.body.clone()))
     });
     Ok(Searched { found, bound: least, bounds: None, cut })
 }

@@ -48,10 +48,18 @@ impl Memo {
     }
 
     /// The pipelines of one loop.
-    pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, effort: Effort) -> Remembered {
+    pub fn of(
+        &self,
+        body: &Body,
+        sides: &Sides<'_>,
+        registers: &Registers,
+        kept: usize,
+        effort: Effort,
+        below: i64,
+    ) -> Remembered {
         let machine = sides.machine;
         let room: (u16, Vec<u16>) = (machine.issue.width, machine.units.iter().map(|u| u.count).collect());
-        let all = (self.machine, room, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort);
+        let all = (self.machine, room, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort, below);
         Remembered { key: key(&all), found: &FOUND[usize::from(effort.thorough)] }
     }
 }

@@ -18,10 +18,11 @@
 //! Instructions and their numbers are the machine's own; what changes is only how
 //! many may start together. Nothing is said here of what is tried on each machine.
 
+use super::body::Body;
 use super::memo::Memo;
 use super::place::Ops;
 use super::search::params::Params;
-use super::{Asked, Searched, graph, shortest};
+use super::{Asked, Searched, graph, renamed, shortest};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::CompileError;
 use std::collections::BTreeSet;
@@ -30,6 +31,11 @@ use std::collections::BTreeSet;
 const TRIED: usize = 24;
 /// Nodes of a loop beyond which only the width is made less.
 const LARGE: usize = 1_000;
+
+/// Is a loop searched for on many narrower machines?
+pub(super) fn many(body: &Body) -> bool {
+    body.nodes.len() <= LARGE
+}
 
 /// The part of a machine that says how much may start in a cycle: its width, and
 /// how many units of each class it has.
@@ -93,29 +99,38 @@ fn classes(machine: &Machine, ops: &Ops) -> Vec<usize> {
 /// # Errors
 /// When some operation has no variant.
 pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileError> {
+    let (body, names) = renamed::own(asked.body);
+    let mut searched = in_own_numbers(Asked { body: &body, ..asked }, memo)?;
+    if let Some((kernel, own)) = &mut searched.found {
+        names.give(kernel, own);
+    }
+    Ok(searched)
+}
+
+fn in_own_numbers(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileError> {
     let Asked { body, sides, effort, .. } = asked;
     let remembered = |asked: Asked<'_>| {
-        let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort);
+        let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort, asked.below);
         known.or(|| shortest(asked))
     };
     let Searched { found, bound, bounds, cut } = remembered(asked)?;
     let Some(mut best) = found else { return Ok(Searched { found, bound, bounds, cut }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     let enough = |ii: i64| Params::default().enough(ii, bound);
-    if !effort.thorough || sides.files.len() > 1 || enough(best.0.schedule.ii) {
+    if !effort.thorough || sides.files.len() > 1 || best.0.recorded || enough(best.0.schedule.ii) {
         return Ok(Searched { found: Some(best), bound, bounds, cut });
     }
     let ops = graph::one_side(sides, body)?;
     let mut machine = sides.machine.clone();
     let mut tried = 0;
-    let classes = if body.nodes.len() > LARGE { Vec::new() } else { classes(sides.machine, &ops) };
+    let classes = if !many(body) { Vec::new() } else { classes(sides.machine, &ops) };
     for room in Room::of(sides.machine).narrower(&classes) {
         room.give(&mut machine);
         let narrow = sides.on(&machine);
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let searched = remembered(Asked { sides: &narrow, ..asked })?;
+        let searched = remembered(Asked { sides: &narrow, below: best.0.schedule.ii, ..asked })?;
         best = searched.found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || enough(best.0.schedule.ii) {

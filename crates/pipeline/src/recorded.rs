@@ -14,11 +14,12 @@ use super::body::{Body, From};
 use super::exact::before_end;
 use super::modulo::{Schedule, keeps_orders};
 use super::place::{At, Ops, Sides, fit, settle};
+use super::rotating::{self, Names};
 use super::table::Table;
 use super::{Kernel, color, stages};
-use ciphermill_machine::{InstrId, Reg};
+use ciphermill_machine::InstrId;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
-use ciphermill_vcode::{VOp, VReg};
+use ciphermill_vcode::{Registers, VOp, VReg};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -35,6 +36,8 @@ pub fn digest(body: &Body, sides: &Sides<'_>) -> String {
             match op {
                 VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. } => text.push_str(" _"),
                 VOp::Imm(n) => add(&mut text, &[*n]),
+                // Which number a block has follows from the rest of the function.
+                VOp::Block(_) => text.push_str(" @"),
                 other => text.push_str(&format!(" {other:?}")),
             }
         }
@@ -74,15 +77,17 @@ fn fnv(bytes: &[u8]) -> u128 {
     bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
-/// The record of a kernel; none where registers rotate.
+/// The record of a kernel; none where an operation has an instruction that is not among its variants.
 pub fn write(kernel: &Kernel, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
-    let Kernel { ops, schedule, rotating: None, .. } = kernel else { return None };
+    let Kernel { ops, schedule, .. } = kernel;
+    let letters = |at: &mut dyn Iterator<Item = At>| if sides.files.len() > 1 { letters(at) } else { String::new() };
     let variant = |(op, v): (&super::place::Op, &InstrId)| Some(op.variants.iter().position(|w| w == v)? as u16);
     Some(Recorded {
         digest: digest(body, sides),
         ii: schedule.ii as u32,
-        assignment: letters(ops.settled.iter().copied()),
-        clusters: letters(ops.ops.iter().map(|op| op.at)),
+        assignment: letters(&mut ops.settled.iter().copied()),
+        clusters: letters(&mut ops.ops.iter().map(|op| op.at)),
+        rotates: kernel.rotating.is_some(),
         time: schedule.time.clone(),
         variant: ops.ops.iter().zip(&schedule.variant).map(variant).collect::<Option<_>>()?,
         equivalent: Vec::new(),
@@ -95,24 +100,33 @@ pub struct Finished {
     pub schedule: Schedule,
     pub registers: color::Assignment,
     pub ops: Ops,
+    /// Where registers rotate.
+    pub names: Option<Names>,
 }
 
 /// What a record says of a loop, if that keeps every rule.
-pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, allocatable: &[Reg]) -> Option<Finished> {
+pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, registers: &Registers) -> Option<Finished> {
     let ops = operations(record, body, sides)?;
     let chosen = record.variant.iter().zip(&ops.ops).map(|(&k, op)| op.variants.get(usize::from(k)).copied());
     let variant: Vec<InstrId> = chosen.collect::<Option<_>>()?;
-    let schedule = holding(&ops, sides, i64::from(record.ii), &record.time, variant)?;
-    let registers = color::color(sides, &ops, &schedule, allocatable).ok()?;
-    Some(Finished { schedule, registers, ops })
+    let rotating = if record.rotates { Some(rotating::rotating(body, sides, registers).ok()??) } else { None };
+    let stages = rotating.as_ref().map(|r| r.stages);
+    let schedule = holding(&ops, sides, i64::from(record.ii), &record.time, variant, stages)?;
+    let Some(rotating) = rotating else {
+        let registers = color::color(sides, &ops, &schedule, &registers.allocatable).ok()?;
+        return Some(Finished { schedule, registers, ops, names: None });
+    };
+    let of = rotating::names(&ops, &schedule, rotating.ring.len() as i64)?;
+    let names = Some(Names { ring: rotating.ring, of, back: rotating.back });
+    Some(Finished { schedule, registers: rotating::interface(sides, &ops, registers)?, ops, names })
 }
 
 /// The operations of a record: those that its division leads to, some on other sides since.
 fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> {
-    let divided = places(&record.assignment, sides).filter(|at| at.len() == body.nodes.len())?;
+    let divided = places(&record.assignment, sides, body.nodes.len())?;
     let mut ops = settle(body, sides, &divided).ok()?;
     let n = ops.ops.len();
-    let at = places(&record.clusters, sides).filter(|at| at.len() == n)?;
+    let at = places(&record.clusters, sides, n)?;
     let moved: Vec<bool> = ops.ops.iter().zip(&at).map(|(op, at)| op.at != *at).collect();
     ops.ops.iter_mut().zip(&at).for_each(|(op, at)| op.at = *at);
     for i in 0..n {
@@ -130,12 +144,21 @@ fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> 
     Some(ops)
 }
 
-/// A schedule of certain operations, if it keeps every rule but those of registers.
-pub fn holding(ops: &Ops, sides: &Sides<'_>, ii: i64, time: &[i64], variant: Vec<InstrId>) -> Option<Schedule> {
+/// A schedule of certain operations, if it keeps every rule but those of registers; where these rotate, `rotating`
+/// are the stages that an iteration may have.
+pub fn holding(
+    ops: &Ops,
+    sides: &Sides<'_>,
+    ii: i64,
+    time: &[i64],
+    variant: Vec<InstrId>,
+    rotating: Option<i64>,
+) -> Option<Schedule> {
     let n = ops.ops.len();
     let last = ops.ops.last()?;
     let fits = time.len() == n && variant.len() == n && ii > 0 && time.iter().all(|&t| t >= 0);
-    if !fits || *time.last()? != ii - before_end(sides.machine, last.inst.instr) {
+    let before_end = if rotating.is_some() { 1 } else { before_end(sides.machine, last.inst.instr) };
+    if !fits || *time.last()? != ii - before_end {
         return None;
     }
     let mut table = Table::new(sides, ops, ii, false);
@@ -148,7 +171,7 @@ pub fn holding(ops: &Ops, sides: &Sides<'_>, ii: i64, time: &[i64], variant: Vec
         table.put(row, i, op, variant[i], unit);
     }
     let own = time.iter().max().map_or(1, |t| t / ii + 1);
-    let holds = own <= stages(own) && keeps_orders(ops, ii, time, false);
+    let holds = own <= rotating.unwrap_or_else(|| stages(own)) && keeps_orders(ops, ii, time, rotating.is_some());
     holds.then(|| Schedule { ii, time: time.to_vec(), variant, stages: own })
 }
 
@@ -157,8 +180,14 @@ fn letters(at: impl Iterator<Item = At>) -> String {
     at.flat_map(|at| [letter(at.unit), letter(at.result)]).collect()
 }
 
-fn places(letters: &str, sides: &Sides<'_>) -> Option<Vec<At>> {
+/// The clusters of so many operations.
+fn places(letters: &str, sides: &Sides<'_>, n: usize) -> Option<Vec<At>> {
+    if sides.files.len() == 1 {
+        return letters.is_empty().then(|| vec![At { unit: 0, result: 0 }; n]);
+    }
     let side = |letter: u8| Some(usize::from(letter.checked_sub(FIRST)?)).filter(|s| *s < sides.files.len());
     let pairs = letters.as_bytes().chunks(2);
-    pairs.map(|pair| Some(At { unit: side(pair[0])?, result: side(*pair.get(1)?)? })).collect()
+    let at: Option<Vec<At>> =
+        pairs.map(|pair| Some(At { unit: side(pair[0])?, result: side(*pair.get(1)?)? })).collect();
+    at.filter(|at| at.len() == n)
 }

@@ -15,12 +15,15 @@ pub struct KeptSchedule {
     /// Initiation interval, in cycles.
     pub ii: u32,
     /// Cluster assignment before copies were added: two letters for each operation of the loop, the
-    /// cluster of its unit and that of its result, `A` for the first.
-    #[serde(rename = "divided")]
+    /// cluster of its unit and that of its result, `A` for the first. Empty on a machine with one cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty", rename = "divided")]
     pub assignment: String,
     /// The same for all that is scheduled, copies included.
-    #[serde(rename = "sides")]
+    #[serde(default, skip_serializing_if = "String::is_empty", rename = "sides")]
     pub clusters: String,
+    /// Its values are in rotating registers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rotates: bool,
     /// The cycle in which each operation issues in iteration 0.
     pub time: Vec<i64>,
     /// Index of each operation's instruction among the variants that fit its clusters.

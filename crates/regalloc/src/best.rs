@@ -1,6 +1,7 @@
 //! Tries a few instruction orders of a function, and takes the one whose allocation is cheapest. On a machine that issues
 //! in order the waits of the order itself count, too.
 
+use crate::commute::Commuting;
 use crate::fold::FoldTable;
 use crate::scan::Question;
 use crate::{again, allocate, order, runs, sink};
@@ -9,6 +10,7 @@ use ciphermill_schedule::list;
 use ciphermill_vcode::liveness::live_out;
 use ciphermill_vcode::runs::Runs;
 use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc, VInst, VKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
@@ -16,6 +18,9 @@ const LONG: usize = 5_000;
 
 /// Allocations that are tried of a function with words loaded and stored together: blocks that run most come first.
 const RUN_TRIALS: usize = 32;
+
+/// Orders in which runs are tried: the cheapest scatters words, the next may have them together.
+const RUN_ORDERS: usize = 3;
 
 /// By how many values more than there are registers runs may be joined in the other trial: what they save may be worth
 /// a spill.
@@ -56,23 +61,36 @@ impl<'a> AllocationRequest<'a> {
     /// # Errors
     /// [`CompileError::Internal`] when a checker refuses an order or an allocation.
     pub fn best_order(&self, func: VFunc) -> Result<Ordered, CompileError> {
-        let plain = self.ordered(func)?;
-        Ok(match self.with_runs(&plain)? {
-            Some(func) => Ordered { func, plain: Some(plain) },
-            None => Ordered { func: plain, plain: None },
-        })
+        let mut best: Option<(u64, Ordered)> = None;
+        for (cost, plain) in self.orders(func)? {
+            let (cost, ordered) = match self.with_runs(&plain, cost)? {
+                Some((less, func)) => (less, Ordered { func, plain: Some(plain) }),
+                None => (cost.unwrap_or(0), Ordered { func: plain, plain: None }),
+            };
+            if best.as_ref().is_none_or(|b| cost < b.0) {
+                best = Some((cost, ordered));
+            }
+        }
+        best.map(|b| b.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
     }
 
-    fn ordered(&self, func: VFunc) -> Result<VFunc, CompileError> {
+    /// Does the machine load or store several words by one instruction, and is that worth a trial?
+    fn joins(&self) -> bool {
+        !self.runs.several().is_empty() && self.folds.is_some() && self.in_order()
+    }
+
+    /// The cheapest orders with what they cost, the cheapest first: several where runs decide between them.
+    fn orders(&self, func: VFunc) -> Result<Vec<(Option<u64>, VFunc)>, CompileError> {
+        let commuting = Commuting::new(self.machine, self.folds);
+        let func = commuting.exchanged(func);
         if func.blocks.iter().map(|b| b.insts.len()).sum::<usize>() > LONG {
-            return Ok(func);
+            return Ok(vec![(None, func)]);
         }
         let most = self.registers.allocatable.len();
         let others = order::reorderings(&func, self.machine, self.facts, most)?;
         if others.is_empty() {
-            return Ok(func);
+            return Ok(vec![(None, func)]);
         }
-        let with_cost = |f: VFunc| self.cost(&f).map(|c| (c, f));
         let mut orders: Vec<VFunc> = std::iter::once(func).chain(others).collect();
         // What `regalloc2` makes of such an order its cost does not foretell.
         if self.in_order() && self.folds.is_some() {
@@ -80,21 +98,35 @@ impl<'a> AllocationRequest<'a> {
             let late = late.collect::<Result<Vec<_>, _>>()?;
             orders.extend(late.into_iter().flatten());
         }
-        let tried = orders.into_iter().map(with_cost).collect::<Result<Vec<_>, _>>()?;
+        let mut tried = Vec::with_capacity(orders.len());
+        for order in orders {
+            let order = commuting.exchanged(order);
+            let cost = self.cost(&order)?;
+            tried.push((cost, order));
+        }
         let first = tried.first().map_or(0, |t| t.0.added);
-        let best = tried.into_iter().filter(|t| t.0.added <= first).min_by_key(|t| t.0.of_order);
-        let (cost, best) = best.ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))?;
-        let Some(again) = again::remade(&best, self.machine, self.facts, most) else { return Ok(best) };
-        let other = self.cost(&again.func)?;
-        // In cycles in order what was made again is counted already.
-        let more = if self.in_order() { 0 } else { again.added };
-        Ok(if other.of_order + more < cost.of_order { again.func } else { best })
+        tried.retain(|t| t.0.added <= first);
+        tried.sort_by_key(|t| t.0.of_order);
+        tried.truncate(if self.joins() { RUN_ORDERS } else { 1 });
+        let remade = |(cost, order): (Cost, VFunc)| {
+            let Some(again) = again::remade(&order, self.machine, self.facts, most) else {
+                return Ok((Some(cost.of_order), order));
+            };
+            let func = commuting.exchanged(again.func);
+            let other = self.cost(&func)?;
+            // In cycles in order what was made again is counted already.
+            let more = if self.in_order() { 0 } else { again.added };
+            let better = other.of_order + more < cost.of_order;
+            Ok(if better { (Some(other.of_order), func) } else { (Some(cost.of_order), order) })
+        };
+        tried.into_iter().map(remade).collect()
     }
 
-    /// The function with runs joined in each block where that makes it cheaper; None where there is none.
-    fn with_runs(&self, plain: &VFunc) -> Result<Option<VFunc>, CompileError> {
+    /// The function with runs joined in each block where that makes it cheaper, and what it costs then; None where there
+    /// is none. `cost` is what it costs without them.
+    fn with_runs(&self, plain: &VFunc, cost: Option<u64>) -> Result<Option<(u64, VFunc)>, CompileError> {
         let short = plain.blocks.iter().map(|b| b.insts.len()).sum::<usize>() <= LONG;
-        if self.runs.several().is_empty() || self.folds.is_none() || !self.in_order() || !short {
+        if !self.joins() || !short {
             return Ok(None);
         }
         let most = self.registers.allocatable.len();
@@ -112,7 +144,8 @@ impl<'a> AllocationRequest<'a> {
                     continue;
                 };
                 if best.is_none() {
-                    best = Some((self.cost(plain)?.of_order, plain.clone()));
+                    let cost = cost.map_or_else(|| self.cost(plain).map(|c| c.of_order), Ok)?;
+                    best = Some((cost, plain.clone()));
                 }
                 tried += 1;
                 let Some((_, allocated)) = self.question(&func).and_then(|q| q.allocated()) else { continue };
@@ -128,7 +161,7 @@ impl<'a> AllocationRequest<'a> {
             }
         }
         let has_run = |f: &VFunc| f.blocks.iter().zip(&plain.blocks).any(|(a, b)| a.insts.len() != b.insts.len());
-        Ok(best.map(|b| b.1).filter(has_run))
+        Ok(best.filter(|b| has_run(&b.1)))
     }
 
     fn in_order(&self) -> bool {
@@ -152,7 +185,11 @@ impl<'a> AllocationRequest<'a> {
         let ops = &self.machine.abi.ops;
         let issue = |instr: InstrId| u64::from(self.machine.instrs[usize::from(instr.0)].issue_cycles);
         let (copy, spill, reload) = (issue(ops.mov), issue(ops.store), issue(ops.load));
+        let parked = self.parked(func, allocated);
         let added = |step: &Step| match step {
+            Step::Move { from: Place::Slot(s), .. } | Step::Move { to: Place::Slot(s), .. } if parked.contains(s) => {
+                copy
+            }
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => copy,
             Step::Move { from: Place::Reg(_), .. } => spill,
             Step::Move { .. } => reload,
@@ -170,6 +207,23 @@ impl<'a> AllocationRequest<'a> {
             (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>() + jumps(block, steps)) * block.frequency()
         };
         func.blocks.iter().zip(&allocated.blocks).map(block).sum()
+    }
+
+    /// The slots that are used most, as many as there are registers for spilled values: these cost moves.
+    fn parked(&self, func: &VFunc, allocated: &Allocated) -> BTreeSet<u32> {
+        let abi = &self.machine.abi;
+        let registers = abi.spill.iter().filter(|r| !func.has_calls || abi.callee_saved.contains(r)).count();
+        let mut uses: BTreeMap<u32, u64> = BTreeMap::new();
+        for (steps, block) in allocated.blocks.iter().zip(&func.blocks).filter(|_| registers > 0) {
+            for step in steps {
+                if let Step::Move { from: Place::Slot(s), .. } | Step::Move { to: Place::Slot(s), .. } = step {
+                    *uses.entry(*s).or_default() += block.frequency();
+                }
+            }
+        }
+        let mut ranked: Vec<(u32, u64)> = uses.into_iter().collect();
+        ranked.sort_by_key(|&(slot, n)| (std::cmp::Reverse(n), slot));
+        ranked.into_iter().take(registers).map(|r| r.0).collect()
     }
 
     /// The allocation of a function, checked.

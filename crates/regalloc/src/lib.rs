@@ -7,7 +7,7 @@
 //!
 //! # Phases
 //!
-//! 1. A few instruction orders of lower register pressure ([`order`], and with late expressions [`sink`]), of which
+//! 1. Instructions overwrite the source that is not wanted again ([`commute`]). A few instruction orders of lower register pressure ([`order`], and with late expressions [`sink`]), of which
 //!    the one is taken that is cheapest to allocate ([`best`]), and values made
 //!    again where that costs less than to spill them ([`again`]). Words at neighbouring addresses are loaded and
 //!    stored together ([`runs`]).
@@ -32,6 +32,7 @@
 mod again;
 mod allocate;
 pub mod best;
+mod commute;
 pub mod fold;
 mod order;
 pub mod runs;

@@ -26,11 +26,12 @@ pub struct Step {
     pub right: usize,
 }
 
-/// An instruction that adds the product of two words to two words, which it overwrites.
+/// An instruction that adds the product of two words to two words, which it overwrites with the lower and the upper
+/// word of the sum.
 #[derive(Clone, Copy, Debug)]
 pub struct MulAdd {
     pub instr: InstrId,
-    /// Lower word first.
+    /// Result's lower word first.
     pub sum: [usize; 2],
     pub factors: [usize; 2],
 }
@@ -40,7 +41,10 @@ pub struct MulAdd {
 pub struct Carries {
     pub add: Option<[Step; 2]>,
     pub sub: Option<[Step; 2]>,
+    /// Adds to the two words of one value.
     pub mul_add: Option<MulAdd>,
+    /// Adds to each of two words: `x * y + low + high`.
+    pub mul_add_both: Option<MulAdd>,
 }
 
 impl Carries {
@@ -55,8 +59,11 @@ impl Carries {
         };
         let pair = |op: BinOp| Some([find(sets, op)?, find(takes, op)?]);
         // One that takes longer for some values would tell secret ones apart.
-        let mul_add = all().filter(|(_, i)| i.varies_with.is_empty()).find_map(|(id, i)| adds_product(id, i));
-        Carries { add: pair(BinOp::Add), sub: pair(BinOp::Sub), mul_add }
+        let product = |what: fn(InstrId, &Instr) -> Option<MulAdd>| {
+            all().filter(|(_, i)| i.varies_with.is_empty()).find_map(|(id, i)| what(id, i))
+        };
+        let (mul_add, mul_add_both) = (product(adds_product), product(adds_product_to_both));
+        Carries { add: pair(BinOp::Add), sub: pair(BinOp::Sub), mul_add, mul_add_both }
     }
 
     pub fn of(&self, chain: Chain) -> Option<[Step; 2]> {
@@ -115,6 +122,20 @@ fn terms(e: &Expr) -> Vec<&Expr> {
     }
 }
 
+/// The factors, where a sum has a product of two operands that is computed by `op`.
+fn factors(sum: &[&Expr], op: BinOp) -> Option<(usize, usize)> {
+    sum.iter().find_map(|e| match e {
+        Expr::Bin { op: own, a, b, .. } if *own == op => operands(a, b),
+        _ => None,
+    })
+}
+
+/// Has a sum the carry of another sum, kept as `temp`, to which operand `added` was added?
+fn carried(sum: &[&Expr], temp: usize, added: usize) -> bool {
+    let below = |a: &Expr, b: &Expr| *a == Expr::Temp(temp) && *b == Expr::Operand(added);
+    sum.iter().any(|e| matches!(e, Expr::Cmp { op: CmpOp::LtU, a, b, .. } if below(a, b)))
+}
+
 /// An instruction whose results are `low + x * y` and `high + mulhu(x, y)` and the carry.
 fn adds_product(id: InstrId, instr: &Instr) -> Option<MulAdd> {
     let [
@@ -125,19 +146,38 @@ fn adds_product(id: InstrId, instr: &Instr) -> Option<MulAdd> {
     else {
         return None;
     };
-    let factors = |e: &Expr, wanted: BinOp| match e {
-        Expr::Bin { op, a, b, .. } if *op == wanted => operands(a, b),
-        _ => None,
-    };
-    let product = |list: &[&Expr], op: BinOp| list.iter().find_map(|e| factors(e, op));
     let (sum, top) = (terms(sum), terms(value));
-    let carried = |e: &Expr| matches!(e, Expr::Cmp { op: CmpOp::LtU, a, b, .. } if **a == Expr::Temp(0) && **b == Expr::Operand(*low));
     let own = |list: &[&Expr], at: usize| list.contains(&&Expr::Operand(at));
-    let (x, y) = product(&sum, BinOp::Mul)?;
-    let whole =
-        sum.len() == 2 && own(&sum, *low) && top.len() == 3 && own(&top, *high) && top.iter().any(|e| carried(e));
-    let same = product(&top, BinOp::MulHiU) == Some((x, y));
+    let (x, y) = factors(&sum, BinOp::Mul)?;
+    let whole = sum.len() == 2 && own(&sum, *low) && top.len() == 3 && own(&top, *high) && carried(&top, 0, *low);
+    let same = factors(&top, BinOp::MulHiU) == Some((x, y));
     (whole && same && instr.operands.len() == 4).then_some(MulAdd { instr: id, sum: [*low, *high], factors: [x, y] })
+}
+
+/// An instruction whose results are the two words of `x * y + low + high`.
+fn adds_product_to_both(id: InstrId, instr: &Instr) -> Option<MulAdd> {
+    let [
+        Stmt::Let { value: first, .. },
+        Stmt::Let { value: second, .. },
+        Stmt::Assign { dest: Dest::Operand(low), value: Expr::Temp(1) },
+        Stmt::Assign { dest: Dest::Operand(high), value },
+    ] = &instr.semantics[..]
+    else {
+        return None;
+    };
+    let (first, second, top) = (terms(first), terms(second), terms(value));
+    let (x, y) = factors(&first, BinOp::Mul)?;
+    let sums = first.len() == 2
+        && first.contains(&&Expr::Operand(*low))
+        && second.len() == 2
+        && [Expr::Temp(0), Expr::Operand(*high)].iter().all(|e| second.contains(&e));
+    let whole = top.len() == 3 && carried(&top, 0, *low) && carried(&top, 1, *high);
+    let same = factors(&top, BinOp::MulHiU) == Some((x, y));
+    (sums && whole && same && instr.operands.len() == 4).then_some(MulAdd {
+        instr: id,
+        sum: [*low, *high],
+        factors: [x, y],
+    })
 }
 
 /// Make one operation of each sum or difference of two words.

@@ -263,10 +263,10 @@ impl Selector<'_> {
                 Op::Const(_) | Op::GlobalGet(_) => {}
                 _ if self.in_words(inst) => {
                     if func.insts[inst].results.iter().any(|v| self.needed.contains(v)) {
-                        let (added, factors) = self.product_added(inst).unwrap_or_default();
-                        let args =
-                            if factors.is_empty() { args.into_iter().collect() } else { [added, factors].concat() };
-                        self.needed.extend(args);
+                        match self.product_added(inst) {
+                            Some(added) => self.needed.extend([added.sum, added.factors].concat()),
+                            None => self.needed.extend(args),
+                        }
                     }
                 }
                 _ => {

@@ -71,6 +71,13 @@ fn products_and_moves() {
     // 0 mul, 1 mla, 2 umull, 3 ret: 6.
     let text = "func f 2 1\n mul r2, r0, r1\n mla r3, r0, r1, r2\n umull r0, r2, r3, r1\n ret";
     assert_eq!(m4(text, &[3, 5]), 6);
+    // A product and two words: 0 umaal, 1 ret: 4.
+    let both = "func f 2 2\n umaal r0, r1, r0, r1\n ret";
+    assert_eq!(m4(both, &[3, 5]), 4);
+    // With the largest words the sum just fits two: all ones.
+    let mut s = Simulator::new(Arc::new(assemble(real("cortex-m4", &[]), both)), SimOptions::default()).unwrap();
+    assert_eq!(s.call(0, &[0xffff_ffff, 0xffff_ffff]).unwrap(), [0xffff_ffff, 0xffff_ffff]);
+    assert_eq!(s.call(0, &[3, 5]).unwrap(), [23, 0]);
     // The M3: 0 mul, 1 mla (2), 3 umull (5), 8 ret: 11.
     assert_eq!(cycles(real("cortex-m3", &[]), text, &[3, 5]), 11);
     // 0 cmp, 1 it and mov (2), 3 ret: 6.

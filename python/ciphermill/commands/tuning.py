@@ -42,6 +42,10 @@ def tune(
         str | None,
         typer.Option(help="Which of the cipher's variants. Default: all.", autocompletion=completion.variants),
     ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="All that a study measures on such machines, and nothing else."),
+    ] = None,
     times: Annotated[int, typer.Option(metavar="N", help="Search for so many times as long as a run does.")] = 20,
     rounds: Annotated[
         int | None,
@@ -69,8 +73,8 @@ def tune(
 ) -> None:
     """Search for shorter schedules for minutes or hours, and keep them for all later runs.
 
-    For machines whose work is divided between clusters (c6201, c64x). What is found for a
-    built-in cipher is written into schedules/MACHINE.json, or beside a machine file of your
+    For machines that schedule at compile time (c6201, c64x, epic, itanium2). What is found for
+    a built-in cipher is written into schedules/MACHINE.json, or beside a machine file of your
     own; for a cipher of your own beside that. Stop it at any time: the same command goes on.
     """
     from ..tuning import cells, course, mending, standing, text
@@ -82,8 +86,12 @@ def tune(
     if (check or mend) and (said := [name for name in options.asked() if name != "cc"]):
         option = f"--{said[0].replace('_', '-')}"
         raise InputError(f"{option}: --check and --mend look at all that is kept of a cipher; leave {option} out")
+    if study is not None and (more := also(cipher, on, variant, check or mend, options)):
+        raise InputError(f"{more}: --study says all that is searched; leave {more} out")
     ciphers = cells.named([] if cipher == ALL else [cipher])
     machines, without = chosen(on, options)
+    if check or mend:
+        machines += [] if on else cells.of_studies()
     document: dict[str, object] = {"schema": 1}
     # Minutes are those of the whole command.
     clock = course.Clock(minutes)
@@ -102,6 +110,8 @@ def tune(
                 print_json(document)
             raise typer.Exit(0 if all(each.taken for each in found) else 1)
         wanted = mending.lost(found)
+    elif study is not None:
+        wanted = [(cell, []) for cell in cells.of_study(study, options.cc)]
     else:
         wanted = [(cell, []) for cell in cells.of(ciphers, variant, machines, options)]
     with waiting("looking at what is done"):
@@ -139,10 +149,17 @@ def chosen(on: list[str], options: Options) -> tuple[list[str], list[str]]:
     without = [machine for machine in machines if machine not in keeping]
     if without and named:
         raise InputError(
-            f"--on {without[0]}: no schedule is kept for it; that is for machines that schedule at compile time and"
-            " divide work between clusters, such as c6201 and c64x"
+            f"--on {without[0]}: no schedule is kept for it; that is for machines that schedule at compile time, such as"
+            " c6201 and epic"
         )
     return keeping, without
+
+
+def also(cipher: str, on: list[str], variant: str | None, looks: bool, options: Options) -> str | None:
+    """What is said beside a study that says where to search, as on the command line; None where that is nothing."""
+    said = [f"--{name.replace('_', '-').strip('-')}" for name in options.asked() if name != "cc"]
+    given = {"--on": bool(on), "--variant": variant is not None, "--check or --mend": looks, cipher: cipher != ALL}
+    return next(iter([*said, *(name for name, there in given.items() if there)]), None)
 
 
 def status(seats: list[course.Seat]) -> int:

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import engine, library, manifest, schedules
+from .. import engine, library, manifest, paths, schedules, study
 from .._core import InputError
 from ..manifest import Cipher
-from ..options import BLOCKS, Options
+from ..options import BLOCKS, USUAL, Options
+from ..study import measure
+
+#: Options with which other code is made, or other schedules are wanted, than `tune` searches for.
+OTHER = ("optimise", "static", "optimal", "fresh", "patience")
 
 #: A direction of its own beside those that make bytes of a message.
 KEYSETUP = "keysetup"
@@ -67,19 +71,22 @@ def machine_digest(machine: str, options: Options) -> str:
 
 
 def keeps(machine: str, options: Options) -> bool:
-    """Does the core write down schedules for a machine: one that schedules at compile time for several clusters?
+    """Does the core write down schedules for a machine: one that schedules at compile time?
 
-    Elsewhere a run's own search is all there is. The rule is the core's (``crates/pipeline/src/lib.rs``).
+    Elsewhere there is nothing to search for. The rule is the core's (``crates/codegen/src/compile.rs``).
     """
-    described = engine.show_machine(machine, options)
-    clusters = {registers["cluster"] for registers in described["registers"]}
-    return described["issue"]["explicit"] and len(clusters) > 1
+    return bool(engine.show_machine(machine, options)["issue"]["explicit"])
 
 
 def explicit(options: Options) -> list[str]:
     """The machines that come along and schedule at compile time."""
     options = replace(options, with_=(), without=(), set=())
     return [name for name in library.machine_names() if engine.show_machine(name, options)["issue"]["explicit"]]
+
+
+def of_studies() -> list[str]:
+    """Machine files of studies for which schedules are kept."""
+    return [str(path) for path in sorted(paths.STUDIES.glob("*/machines/*.toml")) if schedules.common(path).is_file()]
 
 
 def of(ciphers: Iterable[Cipher], variant: str | None, machines: Sequence[str], options: Options) -> list[Cell]:
@@ -103,6 +110,32 @@ def of(ciphers: Iterable[Cipher], variant: str | None, machines: Sequence[str], 
     if refused is not None and not found:
         raise refused
     return [cell for _, cell in sorted(found, key=lambda pair: pair[0])]
+
+
+def of_study(name: str, cc: str) -> list[Cell]:
+    """What a study measures on machines that schedule at compile time, each once. Raises InputError where that is nothing.
+
+    Left out is what takes no kept schedule: fresh searches, and code for size.
+    """
+    there = measure.Shelf()
+    found: dict[str, Cell] = {}
+    for asked in study.find(name).work():
+        machine = measure.of_machine(asked["on"], there) if "cipher" in asked else None
+        if machine is None or asked["cipher"] not in there.ciphers:
+            continue
+        options = replace(measure.options(asked), cc=cc)
+        if any(getattr(options, name) != USUAL[name] for name in OTHER) or not keeps(machine, options):
+            continue
+        cipher = manifest.find(asked["cipher"])
+        variant = cipher.variant(asked.get("variant")).name
+        direction = options.direction or engine.module(cipher, variant, cc).directions[0]
+        key_bits = engine.default_key_bits(cipher.of(variant)) if options.key_bits is None else options.key_bits
+        options = replace(options, direction=direction, blocks=options.blocks or "multi", key_bits=key_bits)
+        cell = Cell(cipher, variant, machine, options)
+        found.setdefault(cell.title, cell)
+    if not found:
+        raise InputError(f"--study {name}: it measures nothing on a machine that schedules at compile time")
+    return list(found.values())
 
 
 def of_cipher(cipher: Cipher, variant: str | None, options: Options) -> Iterator[tuple[str, Options]]:

@@ -71,16 +71,20 @@ def begin(cell: Cell, module: engine.Module, dropped: Collection[str] = ()) -> S
 def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, int], dropped: Collection[str]) -> Step:
     """A round of so many times a run's search, with the numbers of that round; keep what makes the program faster.
 
-    Nothing is written before it has been measured and verified. Entries of the cell whose loops are
+    Where nothing is kept so far and nothing faster is found, what a run's own search finds is kept: it spares runs
+    the search. Nothing is written before it has been measured and verified. Entries of the cell whose loops are
     `dropped` go when it is.
     """
     times, number = effort
     started = time.perf_counter()
     entries = own(cell, dropped)
-    found = records(cell, module, entries, {"times": times, "round": number})
     after, new = record.now, []
-    closed = record.closed if found else NOTHING
-    if found:
+    closed = NOTHING
+    for search in ({"times": times, "round": number}, AS_A_RUN):
+        found = records(cell, module, entries, search)
+        if not found:
+            break
+        closed = record.closed
         origin = cell.origin(module)
         merged, written = schedules.merged(entries, found, cell.note, origin)
         if written:
@@ -94,6 +98,8 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
             after, new = m.cycles_per_block, written
             closed = PROVED if proved(m) else closed
             dropped = {*dropped, *(entry["loop"] for entry in entries if entry not in merged)}
+        if new or entries:
+            break
     if new or dropped:
         keep(cell, [entry for entry, _ in new], cell.origin(module), dropped)
     done = Round(times, number, time.perf_counter() - started)
@@ -106,9 +112,9 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
 
 
 def gains(record: Record, after: Measurement) -> bool:
-    """Are new schedules worth keeping: is the program faster than a run's own, and no slower than with what is kept?"""
+    """Are new schedules worth keeping: is the program no slower than a run's own, and than with what is kept?"""
     has = any(loop["recorded"] for loop in after.loops)
-    return has and record.before > after.cycles_per_block <= record.now
+    return has and record.before >= after.cycles_per_block <= record.now
 
 
 def own(cell: Cell, dropped: Collection[str]) -> list[dict[str, Any]]:

@@ -23,11 +23,11 @@ from ..options import BLOCKS, DIRECTIONS, Options
 from . import search
 from .cells import Cell
 
-#: What can be said of a kept schedule, and in words. `as_good`: it is taken, and gains nothing.
+#: What can be said of a kept schedule, and in words. `AS_GOOD`: it is taken, and gains time and no cycles.
 TAKEN, AS_GOOD = "taken", "as good"
 REASONS = {
     TAKEN: "taken",
-    AS_GOOD: "taken, and a run's own search is as good by now",
+    AS_GOOD: "taken, and as good as a run's own search, which it spares",
     "found": "a run's own search is as good or better by now",
     "shorter": "one that is as short or shorter is kept of the same loop",
     "cipher": "the cipher's code is another: its source, a flag or the compiler has changed",

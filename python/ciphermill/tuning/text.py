@@ -11,7 +11,7 @@ from .. import paths, report, schedules
 from .cells import Cell
 from .course import BEGUN, DONE, ELSEWHERE, FAILED, WAITING, Course, Seat
 from .search import NOTHING, PROVED, Step
-from .standing import AS_GOOD, REASONS, TAKEN, Standing
+from .standing import AS_GOOD, REASONS, Standing
 
 #: States of cells, in the order in which they are counted, and in words.
 STATES = {
@@ -32,9 +32,7 @@ def plan(course: Course, without: Sequence[str]) -> str:
     if gone := [seat for seat in seats if seat.gone]:
         lines.append(f"Kept schedules of {many(len(gone), 'cell')} are gone from their file; these are searched anew.")
     if without:
-        lines.append(
-            f"Nothing is kept for {listed(without)}: only machines whose work is divided between clusters gain by it."
-        )
+        lines.append(f"Nothing is kept for {listed(without)}: only machines that schedule at compile time gain by it.")
     left = sum(seat.open for seat in seats)
     if left:
         cores = many(course.jobs, "core")
@@ -115,8 +113,8 @@ def of(seat: Seat) -> dict[str, Any]:
 
 
 def standing(each: Standing) -> str | None:
-    """A line for a schedule that no loop takes, or that gains nothing."""
-    if each.state == TAKEN:
+    """A line for a schedule that no loop takes."""
+    if each.taken:
         return None
     reason = REASONS[each.state] + (f": {each.message}" if each.message else "")
     return f"{each.entry.get(schedules.NOTE, '')}, on {each.machine}, II {each.entry['ii']}: {reason}"

@@ -10,10 +10,8 @@ from ..manifest import Cipher
 from ..measurement import Measurement
 from ..options import USUAL, Options
 from . import journal
-from .cells import Cell
+from .cells import OTHER, Cell
 
-#: Options with which other code is made, or other schedules are wanted, than `tune` searches for.
-OTHER = ("optimise", "static", "optimal", "fresh", "patience")
 #: Measurements from which on one sentence is said of all.
 MANY = 5
 

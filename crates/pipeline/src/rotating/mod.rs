@@ -59,14 +59,13 @@ pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
 }
 
 /// What a loop needs to have rotating registers.
+#[derive(Clone)]
 pub struct Rotating {
     pub ring: Vec<Reg>,
     /// Predicates of stages.
     pub stages: i64,
     /// The branch back.
     pub back: InstrId,
-    /// Registers by which values come into the loop and leave it.
-    pub interface: color::Assignment,
 }
 
 /// What a loop needs to have rotating registers; none where it cannot have them.
@@ -90,8 +89,9 @@ pub fn rotating(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result
         return Ok(None);
     }
     let Some(back) = back(machine, rotation, body) else { return Ok(None) };
-    let Some(interface) = interface(sides, &ops, registers) else { return Ok(None) };
-    Ok(Some(Rotating { ring, stages: rotation.predicates.len() as i64, back, interface }))
+    // A form of the loop with values in the frame has no more of them.
+    let stages = rotation.predicates.len() as i64;
+    Ok(interface(sides, &ops, registers).map(|_| Rotating { ring, stages, back }))
 }
 
 /// Can an instruction do nothing where a predicate says so?
@@ -112,8 +112,8 @@ fn back(machine: &Machine, rotation: &Rotation, body: &Body) -> Option<InstrId> 
 }
 
 /// Registers by which values come into the loop and leave it; those within it
-/// are in the ring.
-fn interface(sides: &Sides<'_>, ops: &Ops, registers: &Registers) -> Option<color::Assignment> {
+/// are in the ring. None where they are too many.
+pub fn interface(sides: &Sides<'_>, ops: &Ops, registers: &Registers) -> Option<color::Assignment> {
     let mut free = registers.allocatable.iter().rev().copied();
     let mut out = color::Assignment { result: vec![None; ops.ops.len()], ..Default::default() };
     for (_, from) in ops.ops.iter().flat_map(|op| &op.reads) {

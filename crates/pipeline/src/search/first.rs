@@ -1,8 +1,7 @@
 //! The first schedule of a loop.
 //!
-//! Where registers stand still they are counted while operations are placed ([`super::list`]), at
-//! intervals that are halved. What that places nothing of is spread out at longer and longer
-//! intervals, as in a race.
+//! Registers are counted while operations are placed ([`super::list`]), at intervals that are halved. What
+//! that places nothing of is spread out at longer and longer intervals, as in a race.
 
 use super::list;
 use super::list::plan::Plan;
@@ -13,7 +12,6 @@ use super::tasks::Division;
 use super::threads::together;
 use super::{Landed, Search, begin, clusters};
 use crate::recorded::Finished;
-use crate::{color, stages};
 use ciphermill_program::search_log::{Moves, Phase};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -50,7 +48,7 @@ impl<'s> Search<'s> {
 
     fn listed(&mut self, divisions: &mut Vec<Division<'s>>, bound: i64) -> Option<Landed<'s>> {
         let most = if self.thorough { self.params.divisions } else { self.params.quick_divisions };
-        if self.rotation.is_some() || !self.params.lists {
+        if !self.params.lists {
             divisions.truncate(most);
             return None;
         }
@@ -122,9 +120,9 @@ impl<'s> Search<'s> {
     fn placed(&self, division: &Division<'s>, plan: &Plan, ii: i64, moves: &mut Moves) -> Option<Landed<'s>> {
         let Division { form, all } = division;
         let ops = &all.task.ops;
-        let left = color::left(self.sides, ops);
+        let left = self.left(ops);
         let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);
-        let most = (least + 1).min(stages(least));
+        let most = (least + 1).min(self.stages(least));
         let looks = Cell::new(0);
         let ways = (least..=most).flat_map(|stages| POLICIES.map(|policy| (stages, policy)));
         let found = ways.into_iter().find_map(|(stages, policy)| {

@@ -29,6 +29,7 @@
 
 mod future;
 mod inductions;
+mod peaks;
 pub mod plan;
 pub mod policies;
 
@@ -82,7 +83,7 @@ pub fn schedule(
     looks: &Cell<u64>,
 ) -> Option<Schedule> {
     looks.set(looks.get() + ops.ops.len() as u64);
-    let mut attempt = Attempt::new(all.sides, ops, plan, ii, policy, registers, stages)?;
+    let mut attempt = Attempt::new(all, ops, plan, ii, policy, registers, stages)?;
     attempt.branch()?;
     if policy.safe {
         attempt.future = Some(Future::new(&attempt));
@@ -129,11 +130,15 @@ struct Attempt<'a> {
     /// First cycle of the first stage; the last is -1.
     lowest: i64,
     left: usize,
+    /// Registers rotate: a value may outlive the interval, in a further register for each.
+    rotates: bool,
+    /// Values that are alive, where one may be so for longer than the interval.
+    opened: Vec<usize>,
 }
 
 impl<'a> Attempt<'a> {
     fn new(
-        sides: &'a Sides<'a>,
+        all: &'a Loop<'_>,
         ops: &'a Ops,
         plan: &'a Plan,
         ii: i64,
@@ -141,6 +146,7 @@ impl<'a> Attempt<'a> {
         registers: &[i64],
         stages: i64,
     ) -> Option<Attempt<'a>> {
+        let sides = all.sides;
         let n = ops.ops.len();
         let lazy = &plan.orders.lazy;
         let back = n.checked_sub(1)?;
@@ -181,6 +187,8 @@ impl<'a> Attempt<'a> {
             future: None,
             lowest: -(stages * ii),
             left: lazy.iter().filter(|l| !**l).count() - 1,
+            rotates: all.task.rotates,
+            opened: Vec::new(),
         };
         for i in (0..n).filter(|&i| !lazy[i] && i != back) {
             if a.waiting[i] == 0 {
@@ -205,6 +213,7 @@ impl<'a> Attempt<'a> {
         if !life.open {
             life.open = true;
             life.last = t;
+            self.opened.push(i);
             let count = self.alive.len();
             for &kind in &life.kinds {
                 self.alive[kind] += 1;
@@ -301,12 +310,29 @@ impl<'a> Attempt<'a> {
                 }
             }
             t -= 1;
+            if self.rotates {
+                self.outlived(t);
+            }
             // What still waits must be early enough for all that comes before.
             if self.ready.iter().any(|&i| self.lowest + self.plan.orders.depth[i] > t) {
                 return None;
             }
         }
         Some(())
+    }
+
+    /// Values that have been alive for a whole interval at a cycle have a register throughout, and
+    /// the next one from there on.
+    fn outlived(&mut self, t: i64) {
+        let (time, lives, occupied) = (&self.time, &mut self.lives, &mut self.occupied);
+        self.opened.retain(|&i| time[i].is_none());
+        for &i in &self.opened {
+            let life = &mut lives[i];
+            if life.last - t >= self.ii {
+                life.last -= self.ii;
+                life.kinds.iter().for_each(|&kind| occupied[kind].iter_mut().for_each(|row| *row += 1));
+            }
+        }
     }
 
     fn occupied(&self, kind: usize, t: i64) -> i64 {
@@ -466,7 +492,7 @@ impl<'a> Attempt<'a> {
         let life = &self.lives[i];
         if life.open {
             let landing = t + kept(ops, i);
-            if life.last - landing >= ii && !ops.initial.contains_key(&i) {
+            if !self.rotates && life.last - landing >= ii && !ops.initial.contains_key(&i) {
                 return None;
             }
             for &kind in &life.kinds {
@@ -492,10 +518,10 @@ impl<'a> Attempt<'a> {
         Some(())
     }
 
-    /// The schedule, when every order holds and no value lives too long.
+    /// The schedule, when every order holds and no value lives too long for registers that stand still.
     fn finish(self, stages: i64) -> Option<Schedule> {
         let (ops, ii) = (self.ops, self.ii);
         let time: Vec<i64> = self.time.iter().map(|t| t.unwrap_or(-1) - self.lowest).collect();
-        keeps_orders(ops, ii, &time, false).then_some(Schedule { ii, time, variant: self.variant, stages })
+        keeps_orders(ops, ii, &time, self.rotates).then_some(Schedule { ii, time, variant: self.variant, stages })
     }
 }

@@ -125,9 +125,9 @@ pub struct Params {
     /// Moves for each operation in which another division has to be mended.
     pub division: u64,
     /// Moves for each operation of a whole search, and at most, of which one on a single cluster takes
-    /// this part; and of a quick one.
+    /// a part: of a loop that is searched for on few narrower machines, and on many. And of a quick one.
     pub thorough: (u64, u64),
-    pub one_cluster: u64,
+    pub one_cluster: (u64, u64),
     pub quick: (u64, u64),
 
     /// Registers are counted while operations are placed: for the first schedule and in races.
@@ -257,7 +257,7 @@ impl Default for Params {
             target: 65,
             division: 20,
             thorough: (80_000, 30_000_000),
-            one_cluster: 16,
+            one_cluster: (4, 16),
             quick: (2_000, 3_000_000),
             lists: true,
             iterates: true,

@@ -12,7 +12,7 @@ use super::tasks::Division;
 use super::threads::together;
 use super::{Search, begin};
 use crate::place::Ops;
-use crate::{color, exact, order, stages};
+use crate::{exact, order};
 use ciphermill_program::search_log::Moves;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -132,10 +132,11 @@ impl<'s> Search<'s> {
             }
             Start::Listed(policy) => {
                 let plan = Plan::new(self.sides, ops, all.task.apart);
-                let left = color::left(self.sides, ops);
+                let left = self.left(ops);
                 let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);
-                let ways = MORE.iter().flat_map(|more| [(least, more), (least + 1, more)]);
-                ways.into_iter().find_map(|(stages, more)| {
+                let most = (least + 1).min(self.stages(least));
+                let mut ways = MORE.iter().flat_map(|more| (least..=most).map(move |stages| (stages, more)));
+                ways.find_map(|(stages, more)| {
                     let limits: Vec<i64> = left.iter().map(|l| l + more).collect();
                     let looks = Cell::new(0);
                     let schedule = list::schedule(all, ops, &plan, ii, *policy, &limits, stages, &looks)?;
@@ -162,15 +163,12 @@ impl<'s> Search<'s> {
         let n = ops.ops.len() as i64;
         let way = begin::ways(all);
         let chain = way.iter().max().copied().unwrap_or(0).max(1);
-        let most = match &self.rotation {
-            Some(rotation) => rotation.stages,
-            None => stages((chain + ii - 1) / ii),
-        };
+        let most = self.stages((chain + ii - 1) / ii);
         let mut out: Vec<Start> = Vec::new();
         if params.iterates {
             out.extend([Order::Depth, Order::Both, Order::Program].map(|order| Start::Iterative(most, order)));
         }
-        if self.rotation.is_none() && params.lists {
+        if params.lists {
             out.extend(STARTS.map(Start::Listed));
         }
         let place = order::places(ops, if self.thorough { params.orders } else { params.quick_orders });

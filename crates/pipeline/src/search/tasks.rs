@@ -7,7 +7,7 @@ use super::{Form, Search, begin, divide};
 use crate::body::Body;
 use crate::graph::{self, Neighbours};
 use crate::place::{self, At, Ops};
-use crate::{apart, color};
+use crate::{apart, color, stages};
 use ciphermill_program::search_log::Moves;
 use ciphermill_vcode::CompileError;
 use std::sync::Arc;
@@ -133,10 +133,20 @@ impl<'s> Search<'s> {
 
     /// Registers for the values of a loop.
     pub(super) fn registers(&self, all: &Loop<'s>) -> i64 {
+        self.left(&all.task.ops).iter().sum()
+    }
+
+    /// Those of each cluster.
+    pub(super) fn left(&self, ops: &Ops) -> Vec<i64> {
         match &self.rotation {
-            Some(rotation) => rotation.ring,
-            None => color::left(self.sides, &all.task.ops).iter().sum(),
+            Some(rotation) => vec![rotation.ring],
+            None => color::left(self.sides, ops),
         }
+    }
+
+    /// Stages that an iteration may have that needs so many at the least.
+    pub(super) fn stages(&self, least: i64) -> i64 {
+        self.rotation.as_ref().map_or_else(|| stages(least), |rotation| rotation.stages)
     }
 }
 

@@ -1,4 +1,5 @@
 use super::Search;
+use super::list::{self, plan::Plan, policies::POLICIES};
 use super::moves::Dice;
 use super::params::{PARTS, Params, Without};
 use super::state::{Loop, State, Task};
@@ -10,6 +11,7 @@ use crate::place::{At, Sides, settle};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_program::search_log::SearchLog;
 use ciphermill_vcode::{VInst, VKind, VOp, VReg};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -106,6 +108,37 @@ fn registers_that_are_too_few_are_said() {
     assert_eq!(annealed(4, 10, 21, 1, 4).0, 0);
     let (left, schedule) = annealed(4, 10, 21, 1, 1);
     assert!(left > 0 && schedule.is_none());
+}
+
+/// A value that is read a chain of eight additions later, placed at an interval of seven cycles.
+fn listed(rotates: bool, registers: i64) -> Option<Schedule> {
+    let m = machine();
+    let all: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
+    let sides = Sides::new(&m, &all);
+    let mut nodes = vec![addition(&m, From::Outside(VReg(0)))];
+    (0..8).for_each(|i| nodes.push(addition(&m, From::Node(i, 0))));
+    let inst =
+        VInst::new(VKind::Normal, named(&m, "add"), &[VOp::Use(VReg(0)), VOp::Use(VReg(0)), VOp::Def(VReg(1))], 0);
+    let reads = vec![(0, From::Node(8, 0)), (1, From::Node(0, 0))];
+    nodes.push(Node { mem: None, inst, reads, writes: Some((2, 1)), tied: false });
+    let body = with_branch(&m, nodes);
+    let ops = settle(&body, &sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()]).unwrap();
+    let (near, pool) = (Neighbours::of(&ops), vec![registers; sides.files.len()]);
+    let params = Params::default();
+    let task = Arc::new(Task { ops, near, apart: false, pool: pool.clone(), rotates });
+    let all = Loop { sides: &sides, task, params: &params };
+    let ops = &all.task.ops;
+    let plan = Plan::new(&sides, ops, false);
+    list::schedule(&all, ops, &plan, 7, POLICIES[0], &pool, 2, &Cell::new(0))
+}
+
+#[test]
+fn a_value_may_outlive_the_interval_where_registers_rotate() {
+    let schedule = listed(true, 8).unwrap();
+    assert!(schedule.time[9] - schedule.time[0] > 8);
+    assert!(listed(false, 8).is_none());
+    // One for the value, and one for the chain.
+    assert!(listed(true, 1).is_none());
 }
 
 #[test]

@@ -94,7 +94,13 @@ pub struct Code {
     pub is_live_in: Vec<bool>,
     pub registers: Vec<Reg>,
     pub usable: RegSet,
+    /// A slot that a value has left stays empty for so many steps, if there is another.
+    pub slot_rest: usize,
 }
+
+/// Where a load behind a load is cheaper, reloads are brought together later. A spill into the slot that one of them
+/// reads keeps them apart, so slots rest longer than spills and reloads of one place stand apart.
+const SLOT_REST: usize = 16;
 
 impl Code {
     /// Without instructions, for moves on an edge.
@@ -106,6 +112,8 @@ impl Code {
     pub fn new(question: &Question, names: &Names, b: usize) -> Option<Code> {
         let mut code = Code::empty(&question.registers.allocatable, 0);
         code.usable = code.set(&code.registers);
+        let reload = &question.machine.instrs[usize::from(question.machine.abi.ops.load.0)];
+        code.slot_rest = if reload.least_issue_cycles() < reload.issue_cycles { SLOT_REST } else { 0 };
         let insts = &question.func.blocks[b].insts;
         for (index, inst) in insts.iter().enumerate().filter(|(_, i)| names.copied(i).is_none()) {
             let reads = inst.uses().next().is_some() || inst.defs().next().is_some();

@@ -13,6 +13,7 @@
 use super::code::{Assignment, Code, Node, RegSet, Role, Use, Value, members};
 use super::hints::RegisterHints;
 use ciphermill_vcode::{Allocated, Place, Step};
+use std::collections::HashMap;
 
 const MOVE: usize = Allocated::COPY as usize;
 const TRANSFER: usize = Allocated::TRANSFER as usize;
@@ -38,6 +39,8 @@ pub struct State<'a> {
     pub home: Vec<Option<u32>>,
     /// By slot: the value in it.
     pub slots: Vec<Option<Value>>,
+    /// By slot: how many steps there were when a value left it.
+    left: HashMap<u32, usize>,
     /// By value: how many of its uses have been passed.
     done: Vec<usize>,
     pub steps: Vec<Step>,
@@ -53,6 +56,7 @@ impl<'a> State<'a> {
             contents: vec![None; code.registers.len()],
             home: vec![None; values],
             slots: Vec::new(),
+            left: HashMap::new(),
             done: vec![0; values],
             steps: Vec::with_capacity(2 * code.nodes.len()),
         };
@@ -126,7 +130,9 @@ impl<'a> State<'a> {
         let free = |slot: &u32| !taken(*slot) && !self.hints.exit_slots.contains(slot);
         let wanted = self.hints.slot[v].filter(|&slot| !taken(slot));
         let own = self.code.own_slot[v].filter(free);
-        let slot = wanted.or(own).or_else(|| (self.code.web_slots..).find(free));
+        let now = self.steps.len();
+        let rested = |slot: &u32| self.left.get(slot).is_none_or(|then| now - then >= self.code.slot_rest);
+        let slot = wanted.or(own).or_else(|| (self.code.web_slots..).filter(free).find(rested));
         let Some(slot) = slot else { return };
         let step = Step::Move { from: self.place(r), to: Place::Slot(slot) };
         self.steps.push(step);
@@ -396,6 +402,7 @@ impl<'a> State<'a> {
             self.contents.iter_mut().filter(|h| **h == Some(v)).for_each(|h| *h = None);
             if let Some(slot) = self.home[v].take() {
                 self.slots[slot as usize] = None;
+                self.left.insert(slot, self.steps.len());
             }
         }
     }

@@ -2,10 +2,21 @@
 //! ([`crate::carries`]), or as one that adds a product.
 
 use super::Selector;
-use crate::carries::Step;
-use ciphermill_ir::{BinOp, Chain, Inst, Op, Value};
+use crate::carries::{MulAdd, Step};
+use ciphermill_ir::{BinOp, Chain, CmpOp, Inst, Op, Value};
 use ciphermill_machine::OperandKind;
 use ciphermill_vcode::{VInst, VKind, VOp, VReg};
+
+/// A value of two words, the lower first.
+type Double = (Value, Value);
+
+/// A product that one instruction adds.
+pub(super) struct Added {
+    mul_add: MulAdd,
+    /// What it is added to.
+    pub sum: [Value; 2],
+    pub factors: [Value; 2],
+}
 
 impl Selector<'_> {
     pub(super) fn emit_carried(&mut self, inst: Inst, steps: [Step; 2]) {
@@ -15,7 +26,7 @@ impl Selector<'_> {
         }
         let loc = self.func.insts[inst].loc;
         let made: Vec<VReg> = results.iter().map(|&v| self.vreg(v)).collect();
-        if let (Some((sum, factors)), Some(mul_add)) = (self.product_added(inst), self.carries.mul_add) {
+        if let Some(Added { mul_add, sum, factors }) = self.product_added(inst) {
             let (sum, factors): (Vec<_>, Vec<_>) = (self.registers(&sum), self.registers(&factors));
             let at = |list: &[usize], i: usize| list.iter().position(|&o| o == i);
             let operand = |i: usize| match (at(&mul_add.sum, i), at(&mul_add.factors, i)) {
@@ -58,27 +69,80 @@ impl Selector<'_> {
         values.iter().map(one).collect()
     }
 
-    /// The words that a product is added to and its factors, where one instruction adds it and nothing else wants it.
-    pub(super) fn product_added(&self, inst: Inst) -> Option<(Vec<Value>, Vec<Value>)> {
-        self.carries.mul_add?;
-        let Op::Chain(Chain::Add, _) = self.func.insts[inst].op else { return None };
-        let args = self.args(inst);
-        let [a, x, b, y] = args[..] else { return None };
-        let made = |v: Value, wanted: BinOp| {
-            let def = self.func.def_inst(v).filter(|i| self.func.insts[*i].op == Op::Bin(wanted))?;
-            let factors = self.args(def);
-            (self.uses.get(&v) == Some(&1) && self.home.get(&def) == self.home.get(&inst)).then_some(factors)
-        };
-        let product = |low: Value, high: Value| {
-            let (p, q) = (made(low, BinOp::Mul)?, made(high, BinOp::MulHiU)?);
-            (p == q || p.iter().eq(q.iter().rev())).then_some(p)
-        };
+    /// The instruction that adds a product, where nothing else wants the product.
+    pub(super) fn product_added(&self, inst: Inst) -> Option<Added> {
+        let sum = self.double_sum(inst)?;
+        if let Some(mul_add) = self.carries.mul_add_both {
+            let found = sum.iter().find_map(|&(a, b)| {
+                let (factors, words) = match self.product(a) {
+                    Some(factors) => (factors, self.widened_sum(b)?),
+                    None => {
+                        let (factors, word) = self.product_and_word(a)?;
+                        (factors, [word, self.widened(b)?])
+                    }
+                };
+                Some(Added { mul_add, sum: words, factors })
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        let mul_add = self.carries.mul_add?;
         // Words that are overwritten and wanted again would have to be copied.
-        let gone = |v: &Value| self.uses.get(v) == Some(&1) && self.func.as_const(*v).is_none();
-        let with = |low, high, sum: [Value; 2]| {
-            let factors = product(low, high).filter(|_| sum.iter().all(gone))?;
-            Some((sum.to_vec(), factors.to_vec()))
+        let gone = |v: &Value| self.uses.get(v) == Some(&1) || self.func.as_const(*v).is_some();
+        sum.iter().find_map(|&(a, b)| {
+            let factors = self.product(a).filter(|_| [b.0, b.1].iter().all(gone))?;
+            Some(Added { mul_add, sum: [b.0, b.1], factors })
+        })
+    }
+
+    /// The operands of a sum of two values of two words: both ways round, and with either upper word for a lower one, as
+    /// words commute one by one.
+    fn double_sum(&self, inst: Inst) -> Option<[(Double, Double); 4]> {
+        let (Op::Chain(Chain::Add, _), &[a, x, b, y]) = (self.func.insts[inst].op, &self.args(inst)[..]) else {
+            return None;
         };
-        with(b, y, [a, x]).or_else(|| with(a, x, [b, y]))
+        Some([((a, x), (b, y)), ((b, y), (a, x)), ((a, y), (b, x)), ((b, x), (a, y))])
+    }
+
+    /// The operation that makes a value which is read so often, if it is one of this block.
+    fn made(&self, v: Value, uses: u32) -> Option<Inst> {
+        let def = self.func.def_inst(v).filter(|i| self.home.get(i) == Some(&self.current))?;
+        (self.uses.get(&v) == Some(&uses)).then_some(def)
+    }
+
+    /// The factors of a product of two words.
+    fn product(&self, (low, high): Double) -> Option<[Value; 2]> {
+        let factors = |v: Value, wanted: BinOp| {
+            let def = self.made(v, 1).filter(|i| self.func.insts[*i].op == Op::Bin(wanted))?;
+            Some([self.args(def)[0], self.args(def)[1]])
+        };
+        let (p, q) = (factors(low, BinOp::Mul)?, factors(high, BinOp::MulHiU)?);
+        (p == q || p == [q[1], q[0]]).then_some(p)
+    }
+
+    /// The word that a value of two words is.
+    fn widened(&self, (low, high): Double) -> Option<Value> {
+        (self.func.as_const(high) == Some(0)).then_some(low)
+    }
+
+    /// Factors and word, of a product that a word was added to.
+    fn product_and_word(&self, (low, high): Double) -> Option<([Value; 2], Value)> {
+        let (inner, other) = (self.made(low, 1)?, self.made(high, 1)?);
+        let results = &self.func.insts[inner].results;
+        if inner != other || results[..] != [low, high] {
+            return None;
+        }
+        self.double_sum(inner)?.iter().find_map(|&(a, b)| Some((self.product(a)?, self.widened(b)?)))
+    }
+
+    /// The two words that a value of two words is the sum of.
+    fn widened_sum(&self, (low, high): Double) -> Option<[Value; 2]> {
+        let (sum, carry) = (self.made(low, 2)?, self.made(high, 1)?);
+        let (Op::Bin(BinOp::Add), [a, b]) = (self.func.insts[sum].op, &self.args(sum)[..]) else { return None };
+        let (Op::Cmp(CmpOp::LtU), [below, word]) = (self.func.insts[carry].op, &self.args(carry)[..]) else {
+            return None;
+        };
+        (*below == low && [a, b].contains(&word)).then_some([*a, *b])
     }
 }

@@ -10,6 +10,7 @@
 //! known when the earlier ones come to it, and counted with the rest.
 
 use super::Attempt;
+use super::peaks::Peaks;
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -18,13 +19,10 @@ type Changes = SmallVec<[(usize, i64, usize); 8]>;
 /// Rows before an operation's that must have room for what is alive with it.
 const AHEAD: i64 = 5;
 
-/// Operations that one of them may be placed ahead of.
-const FARTHEST: usize = 300;
-
 /// For each kind how many values will be alive when the operations from a number on
 /// stand, and those placed ahead of their turn.
 pub struct Future {
-    alive: Vec<Vec<i64>>,
+    alive: Vec<Peaks>,
     /// The last operation in the order of the program that does not stand, and one more.
     top: usize,
     /// Steps that were looked at.
@@ -52,6 +50,7 @@ impl Future {
             }
             now.iter().zip(&mut alive).for_each(|(now, alive)| alive[m] = *now);
         }
+        let alive = alive.iter().map(|alive| Peaks::of(alive)).collect();
         let mut future = Future { alive, top: n, steps: Cell::new(0) };
         future.lower(a, n);
         future
@@ -105,14 +104,13 @@ impl Future {
             if gain > 0 && a.alive[kind] + gain + taken > limit {
                 return true;
             }
-            let Some(first) = of_kind().filter(|c| c.1 > 0).map(|c| c.2 + 1).min() else { return false };
-            if self.top.saturating_sub(first) > FARTHEST {
-                return true;
-            }
-            self.steps.set(self.steps.get() + self.top.saturating_sub(first));
-            (first..self.top).any(|m| {
-                let more: i64 = of_kind().filter(|c| c.2 < m).map(|c| c.1).sum();
-                more > 0 && self.alive[kind][m] + more + taken > limit
+            // Between the turns of two changes all steps have as many more.
+            let mut turns: SmallVec<[usize; 8]> = of_kind().map(|c| c.2 + 1).filter(|t| *t < self.top).collect();
+            turns.sort_unstable();
+            turns.push(self.top);
+            turns.windows(2).any(|w| {
+                let more: i64 = of_kind().filter(|c| c.2 < w[0]).map(|c| c.1).sum();
+                more > 0 && self.alive[kind].most(w[0]..w[1], &self.steps) + more + taken > limit
             })
         })
     }
@@ -121,7 +119,7 @@ impl Future {
     pub fn place(&mut self, a: &Attempt<'_>, i: usize) {
         for (kind, by, turn) in Future::changes(a, &[i]) {
             let from = (turn + 1).min(self.top);
-            self.alive[kind][from..self.top].iter_mut().for_each(|n| *n += by);
+            self.alive[kind].add(from..self.top, by, &self.steps);
         }
         self.lower(a, i);
     }

@@ -38,6 +38,8 @@ impl Attempt<'_> {
             let lat = latency(ops, i);
             let low = readers.iter().map(|r| r.0 - kept(ops, i) + 1).max().unwrap_or(self.lowest).max(self.lowest);
             let high = readers.iter().map(|r| r.0 + ii - lat - r.1).min().unwrap_or(-1).min(-1);
+            // One in rotating registers may be made before the last reader has what it was.
+            let low = if self.rotates { low.min(high - ii + 1).max(self.lowest) } else { low };
             if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
                 continue;
             }
@@ -72,9 +74,9 @@ impl Attempt<'_> {
             for (p, crossing) in sources {
                 let reads = ops.ops.iter().enumerate().flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
                 let others = reads.filter(|(r, x)| x.1 == From::Node(p, 1) && *r != p && !plan.orders.lazy[*r]);
-                // All readers of the induction stand within an interval.
+                // All readers of the induction stand within an interval, where its register stands still.
                 let span = ii - latency(ops, p) - crossing;
-                for t in others.filter_map(|(r, _)| self.time[r]) {
+                for t in others.filter_map(|(r, _)| self.time[r]).filter(|_| !self.rotates) {
                     low = low.max(t - span);
                     high = high.min(t + span);
                 }
