@@ -107,17 +107,6 @@ def test_discovered(monkeypatch):
     assert best["places"] >= 9 and best["gates"] > 1000
 
 
-def test_discovered_in_a_loop(monkeypatch, tmp_path):
-    """What a loop makes a bit a turn is one instruction, too, on words that hold all of it."""
-    monkeypatch.setattr(synthesis, "installed", lambda: False)
-    path = tmp_path / "product.c"
-    path.write_text(PROGRAM % WRITTEN["masks made of bits, and both factors shifted"])
-    module = engine.module(manifest.find(str(path)), None)
-    document = discovering.discover(module, "rv64", engine.Options(), discovering.Limits(tries=1))
-    best = document["candidates"][document["best"]]
-    assert best["kind"] == "product" and best["semantics"] == "rd = clmul(rs1, rs2)"
-
-
 @pytest.mark.parametrize(
     ("cipher", "machine", "names"),
     [

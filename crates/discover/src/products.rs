@@ -7,7 +7,6 @@ use ciphermill_ir::{Block, Func, Module, Type, Value};
 use ciphermill_machine::Machine;
 use ciphermill_opt::words::words;
 use ciphermill_recognise::facts::Facts;
-use ciphermill_recognise::loops;
 use ciphermill_recognise::products::{self, Match, Product};
 use ciphermill_recognise::quadratic::{Word, carryless};
 use ciphermill_recognise::walk::backwards;
@@ -40,18 +39,8 @@ pub fn candidates(module: &Module, machine: &Machine, counts: &Counts, limits: L
         let facts = Facts::new(func, &[], Type::of_word(bits));
         let found = products::find(&facts, &all);
         let blocks: HashMap<Value, Block> = maps::results(func).map(|(block, value)| (value, block)).collect();
-        let straight =
-            whole(func, found).into_iter().map(|(v, product, operations)| (blocks.get(&v), product, operations));
-        let loops = loops::find(&facts, &all);
-        let turning = loops.iter().flat_map(|found| {
-            let of = &found.of;
-            found
-                .products
-                .iter()
-                .map(move |(v, m)| (Some(&of.before), m.product, cycles(func, &of.alone(func, &[*v])) * of.turns))
-        });
-        for (block, product, operations) in straight.chain(turning).filter(|place| place.2 > 0) {
-            let runs = block.and_then(|&b| counts.get(&(id, b))).copied().unwrap_or(0);
+        for (value, product, operations) in whole(func, found) {
+            let runs = blocks.get(&value).and_then(|&b| counts.get(&(id, b))).copied().unwrap_or(0);
             let place = places.entry(product).or_default();
             *place = (place.0.max(operations), place.1 + 1, place.2 + runs * (operations as u64 - 1));
         }

@@ -53,7 +53,6 @@ pub mod finding;
 pub mod form;
 mod layers;
 pub mod linear;
-pub mod loops;
 pub mod matrices;
 pub mod modular;
 pub mod nibbles;

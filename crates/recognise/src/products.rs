@@ -130,48 +130,6 @@ pub struct Match {
     pub cut: Cut,
 }
 
-/// What words are compared with.
-pub(super) struct Search<'a> {
-    products: &'a [&'a dyn Product],
-    bits: u32,
-    symmetric: bool,
-    known: HashMap<(usize, [u64; 2]), Option<Word>>,
-}
-
-impl<'a> Search<'a> {
-    pub fn new(products: &'a [&'a dyn Product], bits: u32) -> Search<'a> {
-        let symmetric = |p: &&dyn Product| p.of([mask(bits); 2]).is_some_and(|word| word.is_symmetric());
-        Search { products, bits, symmetric: products.iter().all(symmetric), known: HashMap::new() }
-    }
-
-    /// The orders of two factors that make a difference.
-    pub fn orders(&self, [a, b]: [Value; 2]) -> impl Iterator<Item = [Value; 2]> + use<> {
-        [[a, b], [b, a]].into_iter().take(if self.symmetric { 1 } else { 2 })
-    }
-
-    /// The product that a word is which is made of these factors, that which needs least around it.
-    pub fn best(&mut self, facts: &Facts<'_>, factors: [Value; 2], word: &Word) -> Option<Match> {
-        let (first, second) = word.factors()?;
-        // As they are, and with those bits alone that the value depends on.
-        let whole = factors.map(|v| facts.possible(v));
-        let (bits, products) = (self.bits, self.products);
-        let ways = [whole, [first, second]].into_iter().flat_map(|masks| (0..products.len()).map(move |n| (n, masks)));
-        let all = ways.filter_map(|(n, masks)| {
-            let product = self.known.entry((n, masks)).or_insert_with(|| products[n].of(masks)).as_ref()?;
-            let cut = Cut::of(product, word, bits)?;
-            Some(Match { product: n, factors, masks, cut_off: [0, 1].map(|n| masks[n] != whole[n]), cut })
-        });
-        let around = |m: &Match| {
-            let Cut { down, mask, signed } = m.cut;
-            (down != 0) as usize
-                + (mask != ops::mask(bits)) as usize
-                + signed as usize
-                + m.cut_off.iter().filter(|&&c| c).count()
-        };
-        all.min_by_key(around)
-    }
-}
-
 /// All values of a function that are such products.
 pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Match> {
     let (func, bits) = (facts.func, facts.word.bits());
@@ -179,11 +137,30 @@ pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Matc
     if products.is_empty() {
         return found;
     }
-    let mut search = Search::new(products, bits);
-    for pair in pairs(func).into_iter().flat_map(|pair| search.orders(pair)).collect::<Vec<_>>() {
+    let mut known = HashMap::new();
+    let symmetric = |p: &&dyn Product| p.of([mask(bits); 2]).is_some_and(|word| word.is_symmetric());
+    let orders = if products.iter().all(symmetric) { 1 } else { 2 };
+    for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]].into_iter().take(orders)) {
         for (value, word) in words(func, pair, bits) {
-            let known = found.contains_key(&value);
-            if let Some(best) = (!known).then(|| search.best(facts, pair, &word)).flatten() {
+            let Some((first, second)) = word.factors().filter(|_| !found.contains_key(&value)) else { continue };
+            // As they are, and with those bits alone that the value depends on.
+            let whole = pair.map(|v| facts.possible(v));
+            let masks = [whole, [first, second]];
+            let ways = masks.into_iter().flat_map(|masks| (0..products.len()).map(move |n| (n, masks)));
+            let all = ways.filter_map(|(n, masks)| {
+                let product = known.entry((n, masks)).or_insert_with(|| products[n].of(masks)).as_ref()?;
+                let cut = Cut::of(product, &word, bits)?;
+                Some(Match { product: n, factors: pair, masks, cut_off: [0, 1].map(|n| masks[n] != whole[n]), cut })
+            });
+            // Those that need least around them.
+            let around = |m: &Match| {
+                let Cut { down, mask, signed } = m.cut;
+                (down != 0) as usize
+                    + (mask != ops::mask(bits)) as usize
+                    + signed as usize
+                    + m.cut_off.iter().filter(|&&c| c).count()
+            };
+            if let Some(best) = all.min_by_key(around) {
                 found.insert(value, best);
             }
         }
@@ -257,7 +234,7 @@ fn pairs(func: &Func) -> Vec<[Value; 2]> {
 }
 
 /// The values whose bits an operation may multiply.
-pub(super) fn multiplied(func: &Func, data: &InstData) -> Vec<(Value, Value)> {
+fn multiplied(func: &Func, data: &InstData) -> Vec<(Value, Value)> {
     let args: Vec<Value> = variable(func, data).collect();
     match (data.op, &args[..]) {
         (Op::Bin(BinOp::And | BinOp::Mul | BinOp::MulHiU), &[a, b]) => vec![(a, b)],

@@ -6,7 +6,7 @@ use crate::sum::Rows;
 use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
-use crate::{fields, linear, loops, modular, rewrite, units, words};
+use crate::{fields, linear, modular, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type, ops};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
@@ -93,12 +93,6 @@ impl Recogniser {
         if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() && self.reductions.is_empty() {
             return;
         }
-        let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
-        // Before all else: what is behind a loop may be made of its products.
-        if !units.is_empty() {
-            let found = loops::find(&Facts::new(func, &[], self.word), &units);
-            loops::rewrite(func, found, &self.multipliers);
-        }
         let facts = Facts::new(func, data, self.word);
         let wanted = accept.is_some() || targets.units.iter().any(|u| u.matrix.len() == 2);
         let maps = wanted.then(|| Maps::new(&facts));
@@ -106,6 +100,7 @@ impl Recogniser {
         let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
         let words = maps.as_ref().map(|maps| words::matches(maps, &targets.units)).unwrap_or_default();
         drop(maps);
+        let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
         let products = products::find(&facts, &units);
         // The other forms know nothing of values that are right in some bits only.
         let whole = !targets.units.is_empty() || accept.is_some() || !units.is_empty();
