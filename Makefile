@@ -163,7 +163,8 @@ ZIG = $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux2014,$(i
 ACROSS = $(and $(findstring apple,$(TARGET)),$(filter-out Darwin,$(shell uname -s)))
 wheel: $(VENV)/building
 	$(if $(ZIG),$(PIP) --constraint python/requirements.txt ziglang)
-	MACOSX_DEPLOYMENT_TARGET=13.0 $(BIN)/maturin build --out build/wheels $(if $(TARGET),--target $(TARGET) $(ZIG))
+	CARGO_ZIGBUILD_PYTHON_PATH=$(BIN)/python MACOSX_DEPLOYMENT_TARGET=13.0 \
+		$(BIN)/maturin build --out build/wheels $(if $(TARGET),--target $(TARGET) $(ZIG))
 
 clean:
 	rm -rf $(VENV) target build python/ciphermill/_core*.so

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from . import tables
@@ -108,12 +109,12 @@ def memory(m: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the direction takes, what each other takes, and all together; where functions call others, whose stack it is."""
     of = m.get("sizes") or ()
     own = next((each["stack"] for each in of if each["direction"] == m["direction"]), ())
-    named = [f"{frame['bytes']} {frame['function']}" for frame in own if frame["bytes"]]
-    by_depth = f" ({', '.join(named)})" if len(named) > 1 else ""
+    named = [f"{frame['function']} {frame['bytes']}" for frame in own if frame["bytes"]]
+    frames = f" (frames: {', '.join(named)})" if len(named) > 1 else ""
     rows = [
         (
             "memory",
-            f"{m['code_bytes']} bytes of code, {m['table_bytes']} of tables, {m['stack_bytes']} of stack{by_depth}",
+            f"{m['code_bytes']} bytes of code, {m['table_bytes']} of tables, {m['stack_bytes']} of stack{frames}",
         )
     ]
     for each in of:
@@ -160,7 +161,7 @@ def a_byte(m: Mapping[str, Any]) -> str:
     if "ns_per_byte" not in m:
         return ""
     energy = m.get("nj_per_byte")
-    return f", {m['ns_per_byte']:.4g} ns a byte" + (f", {energy:.3g} nJ" if energy else "")
+    return f", {rounded(m['ns_per_byte'])} ns a byte" + (f", {rounded(energy)} nJ" if energy else "")
 
 
 def setup(m: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -339,7 +340,17 @@ def of_machines(measurements: Sequence[Measured]) -> str:
         )
         for m in measurements
     ]
-    return tables.text(head, rows, right=range(1, 10), drop=(3, 10, 9, 8, 7, 6))
+    return f"{tables.text(head, rows, right=range(1, 10), drop=(3, 10, 9, 8, 7, 6))}\n\n{UNITS}"
+
+
+#: Of the columns whose heads do not say it.
+UNITS = "Key set-up and bound in cycles; code of all functions, tables, context and stack in bytes."
+
+
+def rounded(value: float, digits: int = 4) -> str:
+    """So many digits at least that say something, and never an exponent."""
+    before = floor(log10(value)) + 1 if value > 0 else digits
+    return f"{value:.{max(0, digits - before)}f}"
 
 
 def number(value: float) -> str:

@@ -15,7 +15,7 @@ from ciphermill import engine, library, manifest
 KEYS = {
     "cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
     "blocks", "jam", "unroll", "verified", "cycles", "cycles_per_block", "steady", "cycles_per_byte", "mbit_per_s",
-    "instructions", "uops", "cpi", "ilp", "events", "metrics", "bounds", "loops", "bottleneck", "why",
+    "ns_per_byte", "nj_per_byte", "sizes", "instructions", "uops", "cpi", "ilp", "events", "metrics", "bounds", "loops", "bottleneck", "why",
     "code_bytes", "table_bytes", "stack_bytes", "provenance",
 }  # fmt: skip
 METRICS = {
@@ -104,6 +104,8 @@ def test_everything_is_verified_and_within_its_bounds(machine):
             and m.bottleneck in BOTTLENECKS
             and m.cycles_per_byte == pytest.approx(m.cycles_per_block / m.block_bytes)
             and m.mbit_per_s == pytest.approx(8 * m.clock_mhz / m.cycles_per_byte)
+            and m.ns_per_byte == pytest.approx(8000 / m.mbit_per_s)
+            and takes(m)
             and m.cpi == pytest.approx(m.cycles / m.instructions)
             and all(
                 value is None or fraction(name, value, m.metrics.get("wrong_path_share") or 0)
@@ -120,6 +122,18 @@ def test_everything_is_verified_and_within_its_bounds(machine):
     with ThreadPoolExecutor() as pool:
         faults = [fault for found in pool.map(check_all, range(len(mine)), mine) for fault in found]
     assert not faults, "\n".join(faults)
+
+
+def takes(m):
+    """Each direction is said once; of the one measured the same as of itself, and no less stack than was touched."""
+    of = {each["direction"]: each for each in m.sizes}
+    own = of[m.direction]
+    return (
+        len(of) == len(m.sizes)
+        and (own["code_bytes"], own["table_bytes"]) == (m.code_bytes, m.table_bytes)
+        and all(0 < each["code_bytes"] <= m.code_bytes_total for each in m.sizes)
+        and sum(frame["bytes"] for frame in own["stack"]) >= m.stack_bytes
+    )
 
 
 def test_the_best_form_is_no_worse_than_the_plain_one():
@@ -222,6 +236,26 @@ def test_settings_change_the_machine():
     assert fast.set == ["machine.clock_mhz=200"]
     assert slow_stores.cycles > cm.run("rijndael", on="leon2").cycles
     assert plain.provenance["machine"] != fast.provenance["machine"]
+
+
+def test_a_byte_takes_time_and_energy():
+    plain = cm.run("rc6", on="rv32")
+    assert plain.ns_per_byte == pytest.approx(plain.cycles_per_byte / 100 * 1000) and plain.clock_mhz == 100
+    assert plain.nj_per_byte is None
+    # 20 mW are 20 pJ a nanosecond.
+    told = cm.run("rc6", on="rv32", set={"machine.power_mw": 20, "machine.clock_mhz": 50})
+    assert told.nj_per_byte == pytest.approx(0.02 * told.ns_per_byte)
+    assert told.ns_per_byte == pytest.approx(2 * plain.ns_per_byte)
+
+
+def test_each_direction_takes_what_it_takes_alone():
+    m = cm.run("rijndael", on="rv32", variant="compact", unroll=False)
+    assert [each["direction"] for each in m.sizes] == ["encrypt", "decrypt", "keysetup"]
+    for each in m.sizes:
+        alone = cm.run("rijndael", on="rv32", variant="compact", direction=each["direction"], unroll=False)
+        assert (each["code_bytes"], each["table_bytes"]) == (alone.code_bytes, alone.table_bytes)
+        # On this machine frames are all of the stack, and these functions call the same each time.
+        assert sum(frame["bytes"] for frame in each["stack"]) == alone.stack_bytes
 
 
 def test_extensions_change_the_code():

@@ -61,3 +61,19 @@ def test_what_is_drawn():
     explained = cm.explain("rc6", "core2", bytes=256)
     drawn = plots.explain(explained.measurement, explained.document)["data"]["values"]
     assert sum(row["cycles"] for row in drawn) == pytest.approx(explained.measurement.cpi, abs=0.01)
+
+
+def test_python_draws_what_the_commands_draw(write, tmp_path):
+    """`plot()`: what a notebook shows, and the same in a file."""
+    two = cm.run("rc6", ["rv32", "core2"], bytes=256)
+    assert two.plot().spec == plots.run(two) and two[0].plot().spec == plots.run(two[:1])
+    explained = cm.explain("rc6", "rv32", bytes=256)
+    assert explained.plot().spec == plots.explain(explained.measurement, explained.document)
+    swept = cm.sweep(str(write("grid.toml", GRID)))
+    assert [row["along"] for row in swept.plot().spec["data"]["values"]] == [1, 2]
+    picture = two.plot()
+    assert picture._repr_svg_().startswith("<svg") and "Cycles" in repr(picture)
+    picture.write(tmp_path / "two.png")
+    assert (tmp_path / "two.png").read_bytes() == picture.png() != b""
+    with pytest.raises(cm.InputError, match="plot .*x.pdf: the name of a drawing ends in"):
+        picture.write(tmp_path / "x.pdf")

@@ -81,13 +81,14 @@ def test_two_machines_make_a_table(cli):
     assert lines[1].startswith("rc6/plain encrypt, 128-bit key, on leon2: ")
     head = "machine cycles/block cycles/byte Mbit/s key set-up code tables context stack bound limited by verified"
     assert lines[3].split() == head.split()
-    assert [line.split()[0] for line in lines[5:]] == ["rv32", "leon2"]
+    assert [line.split()[0] for line in lines[5:7]] == ["rv32", "leon2"] and lines[7:] == ["", report.UNITS]
 
 
 def test_the_embedded_table_says_what_a_device_has_to_have():
     """Cycles of the key set-up and bytes of everything, as the JSON has them."""
     found = cm.run("present", on=["e31", "cortex-m4", "cortex-m0plus"], variant="sliced")
-    _, _, *lines = report.table(found).splitlines()
+    _, _, *lines, blank, units = report.table(found).splitlines()
+    assert (blank, units) == ("", report.UNITS)
     assert [line.split()[0] for line in lines] == ["e31", "cortex-m4", "cortex-m0plus"]
     for line, m in zip(lines, found, strict=True):
         cells = line.split()
@@ -161,3 +162,25 @@ def test_schema(cli):
 
 def test_count():
     assert show.count(1, "cycle") == "1 cycle" and show.count(2, "cycle") == "2 cycles"
+
+
+def test_times_and_energies_have_no_exponents():
+    """Figures that say something, from a small core's thousands of nanoseconds to a wide one's tenth."""
+    said = [report.rounded(value) for value in (11265.6, 274.93, 18.75, 0.20312, 0.0)]
+    assert said == ["11266", "274.9", "18.75", "0.2031", "0"]
+    timed = Measurement({**M, "ns_per_byte": 11265.6, "nj_per_byte": 1.5})
+    assert "  rate            6.40 Mbit/s at 50 MHz, 11266 ns a byte, 1.500 nJ\n" in report.details(timed)
+
+
+def test_memory_is_said_by_direction():
+    def of(direction, code, *stack):
+        frames = [{"function": function, "bytes": bytes_} for function, bytes_ in stack]
+        return {"direction": direction, "code_bytes": code, "table_bytes": 256, "stack": frames}
+
+    sizes = [of("encrypt", 1200, ("cm_encrypt", 64), ("mix", 32)), of("keysetup", 80, ("cm_keysetup", 0))]
+    m = Measurement({**M, "sizes": sizes, "code_bytes_total": 1300, "cipher_table_bytes": 4608, "context_bytes": 244})
+    assert report.memory(m) == [
+        ("memory", "1200 bytes of code, 4352 of tables, 96 of stack (frames: cm_encrypt 64, mix 32)"),
+        ("  key set-up", "80 bytes of code, 256 of tables, 0 of stack"),
+        ("  all together", "1300 bytes of code, 4608 of tables, 244 of context"),
+    ]

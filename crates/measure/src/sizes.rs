@@ -29,7 +29,7 @@ pub struct OfDirection {
     pub stack: Vec<Frame>,
 }
 
-/// The stack of a function while it is called.
+/// The stack of a function while it is called: its frame, and the return address where a call puts it there.
 #[derive(Clone, Debug, Serialize)]
 pub struct Frame {
     pub function: String,
@@ -59,8 +59,13 @@ fn deepest(program: &Program, root: u32) -> Vec<Frame> {
     let mut known = BTreeMap::new();
     deep(program, root, &mut known);
     let calls = std::iter::successors(Some(root), |f| known.get(f).and_then(|k| k.1));
-    let frame = |f: u32| &program.funcs[f as usize];
-    calls.map(|f| Frame { function: frame(f).name.clone(), bytes: frame(f).frame_bytes }).collect()
+    calls.map(|f| Frame { function: program.funcs[f as usize].name.clone(), bytes: frame(program, f) }).collect()
+}
+
+fn frame(program: &Program, func: u32) -> u32 {
+    let abi = &program.machine.abi;
+    let returns = if abi.return_address.is_none() && abi.return_stack.is_none() { abi.return_bytes } else { 0 };
+    program.funcs[func as usize].frame_bytes + returns
 }
 
 /// Bytes of stack from a function on; `known` has them of functions, with the call that takes most.
@@ -79,7 +84,7 @@ fn deep(program: &Program, func: u32, known: &mut BTreeMap<u32, (u64, Option<u32
         }
     }
     // At least 1, as what is not under way any more.
-    let bytes = (u64::from(program.funcs[func as usize].frame_bytes) + most.0).max(1);
+    let bytes = (u64::from(frame(program, func)) + most.0).max(1);
     known.insert(func, (bytes, most.1));
     bytes
 }

@@ -73,7 +73,7 @@ fn risen(nodes: &[Node], order: &[usize], at: usize) -> Option<(usize, Vec<usize
             continue;
         }
         let there = |i: &&usize| with.contains(i) && **i != load;
-        let (before, behind): (Vec<usize>, Vec<usize>) = order[at + 1..to].iter().partition(|i| there(&i));
+        let (before, behind): (Vec<usize>, Vec<usize>) = order[at + 1..to].iter().partition(|i| there(i));
         let part = [before.clone(), vec![order[at], load], behind].concat();
         let (from, end) = (at.saturating_sub(AROUND), order.len().min(to + 1 + AROUND));
         let made = [&order[from..at], &part, &order[to + 1..end]].concat();
