@@ -75,5 +75,5 @@ def test_python_draws_what_the_commands_draw(write, tmp_path):
     assert picture._repr_svg_().startswith("<svg") and "Cycles" in repr(picture)
     picture.write(tmp_path / "two.png")
     assert (tmp_path / "two.png").read_bytes() == picture.png() != b""
-    with pytest.raises(cm.InputError, match="plot .*x.pdf: the name of a drawing ends in"):
+    with pytest.raises(cm.InputError, match=r"plot .*x\.pdf: the name of a drawing ends in"):
         picture.write(tmp_path / "x.pdf")
