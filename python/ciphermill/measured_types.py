@@ -316,7 +316,7 @@ class OfDirection(TypedDict):
 
 
 class Frame(TypedDict):
-    """The stack of a function while it is called."""
+    """The stack of a function while it is called: its frame, and the return address where a call puts it there."""
 
     function: str
     bytes: int
