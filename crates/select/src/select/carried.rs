@@ -71,22 +71,12 @@ impl Selector<'_> {
 
     /// The instruction that adds a product, where nothing else wants the product.
     pub(super) fn product_added(&self, inst: Inst) -> Option<Added> {
-        let sum = self.double_sum(inst)?;
-        if let Some(mul_add) = self.carries.mul_add_both {
-            let found = sum.iter().find_map(|&(a, b)| {
-                let (factors, words) = match self.product(a) {
-                    Some(factors) => (factors, self.widened_sum(b)?),
-                    None => {
-                        let (factors, word) = self.product_and_word(a)?;
-                        (factors, [word, self.widened(b)?])
-                    }
-                };
-                Some(Added { mul_add, sum: words, factors })
-            });
-            if found.is_some() {
-                return found;
-            }
+        if let Some(mul_add) = self.carries.mul_add_both
+            && let Some((factors, sum)) = self.product_and_words(inst)
+        {
+            return Some(Added { mul_add, sum, factors });
         }
+        let sum = self.double_sum(inst)?;
         let mul_add = self.carries.mul_add?;
         // Words that are overwritten and wanted again would have to be copied.
         let gone = |v: &Value| self.uses.get(v) == Some(&1) || self.func.as_const(*v).is_some();
@@ -121,28 +111,44 @@ impl Selector<'_> {
         (p == q || p == [q[1], q[0]]).then_some(p)
     }
 
-    /// The word that a value of two words is.
-    fn widened(&self, (low, high): Double) -> Option<Value> {
-        (self.func.as_const(high) == Some(0)).then_some(low)
+    /// The factors and the words, where a sum is that of a product of two words and of two words.
+    fn product_and_words(&self, inst: Inst) -> Option<([Value; 2], [Value; 2])> {
+        let (lows, highs) = self.terms(inst)?;
+        let [high] = highs[..] else { return None };
+        (0..lows.len()).find_map(|n| {
+            let factors = self.product((lows[n], high))?;
+            let mut others = lows.clone();
+            others.remove(n);
+            Some((factors, <[Value; 2]>::try_from(others).ok()?))
+        })
     }
 
-    /// Factors and word, of a product that a word was added to.
-    fn product_and_word(&self, (low, high): Double) -> Option<([Value; 2], Value)> {
-        let (inner, other) = (self.made(low, 1)?, self.made(high, 1)?);
-        let results = &self.func.insts[inner].results;
-        if inner != other || results[..] != [low, high] {
-            return None;
+    /// The lower and the upper words that a sum of two values of two words is made of, one of which may be such a sum
+    /// itself; but for zeros. Words commute one by one, so it does not matter which went with which.
+    fn terms(&self, inst: Inst) -> Option<(Vec<Value>, Vec<Value>)> {
+        let sums = self.double_sum(inst)?;
+        let [((a, x), (b, y)), ..] = sums;
+        let inner = sums.iter().find_map(|&(inner, (low, high))| {
+            let (lows, highs) = self.inner_terms(inner)?;
+            Some(([lows, vec![low]].concat(), [highs, vec![high]].concat()))
+        });
+        let (mut lows, mut highs) = inner.unwrap_or_else(|| (vec![a, b], vec![x, y]));
+        [&mut lows, &mut highs].into_iter().for_each(|words| words.retain(|&v| self.func.as_const(v) != Some(0)));
+        Some((lows, highs))
+    }
+
+    /// The words of a value of two that is a sum, whether its carry was met as one or as a comparison.
+    fn inner_terms(&self, (low, high): Double) -> Option<(Vec<Value>, Vec<Value>)> {
+        if let Some(inner) = self.made(low, 1).filter(|&i| self.func.insts[i].results[..] == [low, high]) {
+            self.made(high, 1)?;
+            let [((a, x), (b, y)), ..] = self.double_sum(inner)?;
+            return Some((vec![a, b], vec![x, y]));
         }
-        self.double_sum(inner)?.iter().find_map(|&(a, b)| Some((self.product(a)?, self.widened(b)?)))
-    }
-
-    /// The two words that a value of two words is the sum of.
-    fn widened_sum(&self, (low, high): Double) -> Option<[Value; 2]> {
         let (sum, carry) = (self.made(low, 2)?, self.made(high, 1)?);
         let (Op::Bin(BinOp::Add), [a, b]) = (self.func.insts[sum].op, &self.args(sum)[..]) else { return None };
         let (Op::Cmp(CmpOp::LtU), [below, word]) = (self.func.insts[carry].op, &self.args(carry)[..]) else {
             return None;
         };
-        (*below == low && [a, b].contains(&word)).then_some([*a, *b])
+        (*below == low && [a, b].contains(&word)).then(|| (vec![*a, *b], Vec::new()))
     }
 }
