@@ -106,11 +106,13 @@ def details(m: Measured) -> str:
 
 
 def memory(m: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the direction takes, what each other takes, and all together; where functions call others, whose stack it is."""
+    """What the direction takes, each other, and all together; of the stack, what the run touched and whose frames it is."""
     of = m.get("sizes") or ()
     own = next((each["stack"] for each in of if each["direction"] == m["direction"]), ())
     named = [f"{frame['function']} {frame['bytes']}" for frame in own if frame["bytes"]]
-    frames = f" (frames: {', '.join(named)})" if len(named) > 1 else ""
+    # One that was touched as a whole says nothing more.
+    plain = len(named) <= 1 and sum(frame["bytes"] for frame in own) == m["stack_bytes"]
+    frames = "" if plain or not own else f" (frames: {', '.join(named)})"
     rows = [
         (
             "memory",
@@ -120,7 +122,7 @@ def memory(m: Mapping[str, Any]) -> list[tuple[str, str]]:
     for each in of:
         if each["direction"] != m["direction"]:
             stack = sum(frame["bytes"] for frame in each["stack"])
-            said = f"{each['code_bytes']} bytes of code, {each['table_bytes']} of tables, {stack} of stack"
+            said = f"{each['code_bytes']} bytes of code, {each['table_bytes']} of tables, {stack} of frames"
             rows.append((f"  {DIRECTIONS.get(each['direction'], each['direction'])}", said))
     if of:
         said = f"{m['code_bytes_total']} bytes of code, {m['cipher_table_bytes']} of tables, {m['context_bytes']} of context"

@@ -181,6 +181,10 @@ def test_memory_is_said_by_direction():
     m = Measurement({**M, "sizes": sizes, "code_bytes_total": 1300, "cipher_table_bytes": 4608, "context_bytes": 244})
     assert report.memory(m) == [
         ("memory", "1200 bytes of code, 4352 of tables, 96 of stack (frames: cm_encrypt 64, mix 32)"),
-        ("  key set-up", "80 bytes of code, 256 of tables, 0 of stack"),
+        ("  key set-up", "80 bytes of code, 256 of tables, 0 of frames"),
         ("  all together", "1300 bytes of code, 4608 of tables, 244 of context"),
     ]
+    # A frame that is there to be filled, as a register window's, is said where nothing filled it.
+    for stack, said in ((0, "0 of stack (frames: cm_encrypt 96)"), (96, "96 of stack")):
+        one = Measurement({**m, "stack_bytes": stack, "sizes": [of("encrypt", 1200, ("cm_encrypt", 96))]})
+        assert report.memory(one)[0][1] == f"1200 bytes of code, 4352 of tables, {said}"
