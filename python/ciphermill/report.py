@@ -175,7 +175,7 @@ def setup(m: Mapping[str, Any]) -> list[tuple[str, str]]:
 def short(m: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Short messages as wholes, where they were measured."""
     said = ", ".join(f"{number(message['cycles'])} for {message['bytes']}" for message in m.get("messages", ()))
-    return [("short messages", f"{said} bytes")] if said else []
+    return [("short messages", f"cycles: {said} bytes")] if said else []
 
 
 def misaligned(wrong: Mapping[str, Any]) -> str:

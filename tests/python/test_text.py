@@ -172,6 +172,11 @@ def test_times_and_energies_have_no_exponents():
     assert "  rate            6.40 Mbit/s at 50 MHz, 11266 ns a byte, 1.500 nJ\n" in report.details(timed)
 
 
+def test_short_messages_say_their_units():
+    m = Measurement({**M, "messages": [{"bytes": 16, "cycles": 4360}, {"bytes": 64, "cycles": 7630.5}]})
+    assert report.short(m) == [("short messages", "cycles: 4360 for 16, 7630.5 for 64 bytes")]
+
+
 def test_memory_is_said_by_direction():
     def of(direction, code, *stack):
         frames = [{"function": function, "bytes": bytes_} for function, bytes_ in stack]
