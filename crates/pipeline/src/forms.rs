@@ -36,26 +36,31 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
     Some(Recorded { equivalent: forms, ..record })
 }
 
-/// The shortest schedule that there is a record of, of whatever form of a body, and that form.
+/// Can one of the records be of a form of a body? Each form has its nodes, and may have more.
+pub(super) fn fits(record: &Recorded, body: &Body) -> bool {
+    record.time.len() >= body.nodes.len()
+}
+
+/// A body and its parts in the orders in which these are searched for.
+pub(super) fn plain(body: &Body, sides: &Sides<'_>) -> Vec<Form> {
+    parted(body).flat_map(|form| ordered(form, sides)).map(Form::of).collect()
+}
+
+/// The shortest schedule that there is a record of, of one of the forms of a loop, and that form.
 pub(super) fn shortest_known(
-    body: &Body,
+    forms: impl IntoIterator<Item = Form>,
     sides: &Sides<'_>,
     registers: &Registers,
     records: &[Recorded],
-) -> Option<(Finished, Body)> {
-    // A record has a time for each node at the least, and two letters where there are clusters.
-    let fits = |form: &Body| {
-        let n = form.nodes.len();
-        records.iter().any(|r| r.time.len() >= n && (r.assignment.is_empty() || r.assignment.len() == 2 * n))
-    };
-    let forms = parted(body).filter(fits).flat_map(|form| ordered(form, sides));
-    let known = |form: Body| {
-        let own = recorded::digest(&form, sides);
+) -> Option<(Finished, Form)> {
+    let known = |form: Form| {
+        let own = recorded::digest(&form.body, sides);
         let same = records.iter().filter(|r| r.digest == own);
-        let found = same.filter_map(|r| recorded::read(r, &form, sides, registers)).min_by_key(|f| f.schedule.ii)?;
+        let read = |r| recorded::read(r, &form.body, sides, registers);
+        let found = same.filter_map(read).min_by_key(|f| f.schedule.ii)?;
         Some((found, form))
     };
-    forms.filter_map(known).min_by_key(|f| f.0.schedule.ii)
+    forms.into_iter().filter_map(known).min_by_key(|f| f.0.schedule.ii)
 }
 
 /// Hundredths of a cluster's registers that values from outside may have where these are too many.

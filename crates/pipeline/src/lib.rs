@@ -392,9 +392,11 @@ struct Searched {
 
 /// The shortest pipeline that is found or known.
 fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
-    let Asked { body, sides, effort, .. } = asked;
+    let Asked { body, sides, effort, records, .. } = asked;
     let bounds = graph::lower(sides, body)?;
-    let proved = match effort.thorough && !effort.unrefined {
+    // The forms that a record may be of follow from the bound, too.
+    let looks = effort.kept && records.iter().any(|r| forms::fits(r, body));
+    let proved = match looks || effort.thorough && !effort.unrefined {
         true => Some(ciphermill_bounds::quick(&plain::plain(sides, body, None)?)),
         false => None,
     };
@@ -415,16 +417,27 @@ fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, 
         Some(_) => copies::split(body, sides.machine, graph::least(sides, body)?),
         None => None,
     };
-    let known = std::iter::once(body).chain(&split);
-    let known = known.filter_map(|body| forms::shortest_known(body, sides, registers, records));
-    let known = known.min_by_key(|(known, _)| known.schedule.ii);
+    let known = if records.iter().any(|r| forms::fits(r, body)) {
+        let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
+        let split = split.as_ref().unwrap_or(body);
+        let mut forms = forms::plain(body, sides);
+        forms.extend(forms::plain(split, sides));
+        forms.extend(forms::all(split, sides, asked.kept, bound, None)?);
+        if ring.is_some() {
+            forms.extend(forms::all(body, sides, asked.kept, bound, ring)?);
+        }
+        forms::shortest_known(forms, sides, registers, records)
+    } else {
+        None
+    };
     if !effort.search.goes_on()
         && let Some((known, form)) = known
     {
-        let kernel = Kernel::new(&form, known.ops, known.schedule, known.registers);
-        let (res_mii, rec_mii, words, rotating) = (bounds.0, bounds.1, form.parked, known.names);
-        let kernel = Kernel { recorded: true, res_mii, rec_mii, words, rotating, ..kernel };
-        return Ok(Searched { found: Some((kernel, form)), bound, bounds: None, cut: false });
+        let kernel = Kernel::new(&form.body, known.ops, known.schedule, known.registers);
+        let (res_mii, rec_mii, rotating, kept) = (bounds.0, bounds.1, known.names, form.kept);
+        let words = kept.len() + form.body.parked;
+        let kernel = Kernel { recorded: true, res_mii, rec_mii, words, kept, rotating, ..kernel };
+        return Ok(Searched { found: Some((kernel, form.body)), bound, bounds: None, cut: false });
     }
     if effort.kept {
         return Ok(Searched { found: None, bound, bounds: None, cut: false });
@@ -464,7 +477,7 @@ fn searched(
     asked: Asked<'_>,
     bounds: (i64, i64),
     least: i64,
-    known: Option<(recorded::Finished, Body)>,
+    known: Option<(recorded::Finished, search::Form)>,
     rotating: Option<rotating::Rotating>,
 ) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, .. } = asked;
@@ -493,8 +506,8 @@ fn searched(
         log: SearchLog::default(),
     };
     // A search that is to be kept goes on from what is.
-    let known = known.map(|(known, body)| {
-        forms.push(search::Form { spare: true, ..search::Form::of(body) });
+    let known = known.map(|(known, form)| {
+        forms.push(search::Form { spare: true, ..form });
         known
     });
     let found = search.run(&forms, known, bound)?;

@@ -162,7 +162,12 @@ pub fn holding(
         return None;
     }
     let mut table = Table::new(sides, ops, ii, false);
-    for (i, op) in ops.ops.iter().enumerate() {
+    // What can run on few units takes its own before others do.
+    let choices = |i: &usize| sides.machine.instrs[usize::from(variant[*i].0)].units.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(choices);
+    for i in order {
+        let op = &ops.ops[i];
         let row = table.row(time[i]);
         let unit = table.free(row, op, variant[i])?;
         if table.count[row] >= table.width() {
