@@ -1,7 +1,7 @@
 """What the start page compares: every block and stream cipher on every machine, but what takes long.
 
-On machines for which schedules are kept (`tune`), the ciphers that have some there: of any other the search
-takes up to half a minute of processor time (27 seconds for Salsa20 on the C6201).
+On machines whose work is divided between clusters, the ciphers that have kept schedules there (`tune`): of any other
+the search takes up to half a minute of processor time (27 seconds for Salsa20 on the C6201).
 Other variants than a cipher's default one, and hash functions, codes, authenticated ciphers, permutations and kernels are
 on few machines, one of each sort: a table of all of them on all machines would take an hour.
 
@@ -11,9 +11,11 @@ what a study has measured already is found kept.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from .. import engine, library, manifest, schedules
+from ..options import Options
 
 #: Kinds of which the default variant is measured on every machine.
 EVERYWHERE = ("block", "stream")
@@ -48,10 +50,20 @@ def work() -> list[dict[str, Any]]:
 
 
 def searched(machine: str, cipher: manifest.Cipher, variant: str) -> bool:
-    """Would schedules have to be searched for, on a machine on which that is long? Schedules are kept for others there."""
-    entries = schedules.present(schedules.file(machine, cipher))
+    """Would schedules have to be searched for, on a machine on which that is long?"""
+    if not divided(machine):
+        return False
     own = f"{cipher.name}/{variant} "
-    return bool(entries) and not any(entry.get(schedules.NOTE, "").startswith(own) for entry in entries)
+    return not any(
+        entry.get(schedules.NOTE, "").startswith(own) for entry in schedules.present(schedules.file(machine, cipher))
+    )
+
+
+@cache
+def divided(machine: str) -> bool:
+    """Is a machine's work divided between clusters when the code is made?"""
+    described = engine.show_machine(machine, Options())
+    return described["issue"]["explicit"] and len({file["cluster"] for file in described["registers"]}) > 1
 
 
 def _counts(cipher: manifest.Cipher) -> bool:
