@@ -413,13 +413,13 @@ mod tests {
         c.take(1, 1, 0, 4);
         c.take(2, 1, 0, 4);
         c.take(1, 1, 0, 7);
-        assert_eq!(c.waiting, 3);
+        assert_eq!(c.waiting(), 3);
         c.advance(4);
-        assert_eq!(c.waiting, 3);
+        assert_eq!(c.waiting(), 3);
         c.advance(5);
-        assert_eq!(c.waiting, 1);
+        assert_eq!(c.waiting(), 1);
         c.advance(8);
-        assert_eq!(c.waiting, 0);
+        assert_eq!(c.waiting(), 0);
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
         c.take(0b01, 1, 0, 5000);
         assert_eq!(c.find(0b01, 1, 0, 5000).0, 5001);
         c.advance(1001);
-        assert_eq!(c.waiting, 1);
+        assert_eq!(c.waiting(), 1);
     }
 
     #[test]

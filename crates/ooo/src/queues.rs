@@ -108,8 +108,8 @@ impl Pending {
         self.count(queue) >= self.queues[queue].entries
     }
 
-    /// One more waits for a port, and no longer from two cycles on: as one of all, and as one of its queue. What the
-    /// cycles take away is noted with them.
+    /// One more waits for a port: in the stations until the cycle is over whose words are `at` this place, in its queue
+    /// until that `back` there is.
     #[inline(always)]
     pub fn enters(&mut self, port: u32, leaves: &mut [u64], at: usize, back: usize) {
         self.waiting[0] += 1;

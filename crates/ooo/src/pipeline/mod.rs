@@ -6,10 +6,10 @@
 //!
 //! Here is the way of one instruction through the core; its steps are in
 //! [`rename`], [`execute`] and [`branch`], counting in [`tally`] (what is counted is in
-//! [`marks`], what is the same each time in [`sums`]), what is done with long runs in [`sampled`]. [`outside`] has all that the core
-//! asks of caches and predictors ([`question`]: what can be asked), [`memo`] what it need not
-//! work out twice ([`asked`]: what of it is kept; [`recall`]: how it is used), [`state`] the
-//! core's state and what of it that depends on.
+//! [`marks`], what is the same each time in [`sums`]), what is done with long runs in
+//! [`sampled`]. [`outside`] has all that the core asks of caches and predictors ([`question`]:
+//! what can be asked), [`memo`] what it need not work out twice ([`asked`]: what of it is kept;
+//! [`recall`]: how it is used), [`state`] the core's state and what of it that depends on.
 
 mod asked;
 mod branch;
