@@ -5,58 +5,56 @@ const PORTS: usize = 32;
 
 /// For each port the cycles from some time on.
 pub struct Lanes {
-    bits: Vec<u64>,
-    /// Words of a port, a power of two, less one.
+    /// By 64 cycles those of every port: what is looked at together lies together.
+    bits: Vec<[u64; PORTS]>,
+    /// Their number, a power of two, less one.
     mask: usize,
 }
 
 impl Lanes {
     /// For so many cycles, a power of two from 64 on.
     pub fn new(cycles: usize) -> Lanes {
-        let words = cycles / 64;
-        Lanes { bits: vec![0; PORTS * words], mask: words - 1 }
+        Lanes { bits: vec![[0; PORTS]; cycles / 64], mask: cycles / 64 - 1 }
     }
 
     #[inline(always)]
-    fn at(&self, port: usize, word: u64) -> usize {
-        port * (self.mask + 1) + (word as usize & self.mask)
+    fn at(&self, cycle: u64) -> usize {
+        (cycle / 64) as usize & self.mask
     }
 
     /// The 64 cycles from `from` on, the first one in bit 0.
     #[inline(always)]
     pub fn window(&self, port: usize, from: u64) -> u64 {
-        let (word, shift) = (from / 64, from % 64);
-        self.bits[self.at(port, word)] >> shift | self.bits[self.at(port, word + 1)] << 1 << (63 - shift)
+        let shift = from % 64;
+        let (first, second) = (self.bits[self.at(from)][port % PORTS], self.bits[self.at(from + 64)][port % PORTS]);
+        first >> shift | second << 1 << (63 - shift)
     }
 
     /// It is taken in a cycle.
     #[inline(always)]
     pub fn set(&mut self, port: usize, cycle: u64) {
-        let at = self.at(port, cycle / 64);
-        self.bits[at] |= 1 << (cycle % 64);
+        let at = self.at(cycle);
+        self.bits[at][port % PORTS] |= 1 << (cycle % 64);
     }
 
     /// The 64 cycles with this one are over, or forgotten.
     pub fn clear(&mut self, cycle: u64) {
-        for port in 0..PORTS {
-            let at = self.at(port, cycle / 64);
-            self.bits[at] = 0;
-        }
+        let at = self.at(cycle);
+        self.bits[at] = [0; PORTS];
     }
 
     /// Nothing is taken.
     pub fn clear_all(&mut self) {
-        self.bits.fill(0);
+        self.bits.fill([0; PORTS]);
     }
 
     /// The same for more cycles, of which `from` is the first that matters.
     pub fn grown(&self, cycles: usize, from: u64) -> Lanes {
         let mut new = Lanes::new(cycles);
-        for port in 0..PORTS {
-            for word in from / 64..=from / 64 + self.mask as u64 {
-                let at = new.at(port, word);
-                new.bits[at] = self.bits[self.at(port, word)];
-            }
+        for old in 0..=self.mask as u64 {
+            let cycle = from + 64 * old;
+            let at = new.at(cycle);
+            new.bits[at] = self.bits[self.at(cycle)];
         }
         new
     }

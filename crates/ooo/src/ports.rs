@@ -18,13 +18,6 @@ use crate::lanes::Lanes;
 use crate::queues::{Choice, Pending, Queue};
 use crate::words::{Reader, Writer};
 
-/// What gives its place back in a cycle: so many leave the reservation stations, and started on these ports.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    leaving: u32,
-    given: u32,
-}
-
 /// The calendar.
 pub struct Calendar {
     /// Cycles in which ports are taken.
@@ -32,18 +25,18 @@ pub struct Calendar {
     /// Cycles in which a computation ends there, where only one can.
     ending: Lanes,
     result_bus: bool,
-    slots: Vec<Slot>,
+    /// By cycle, what no longer waits from the next one on: [`Pending::leave`].
+    leaves: Vec<u64>,
+    /// Cycles, a power of two, less one.
     mask: usize,
     /// The cycle up to which everything has been forgotten.
     now: u64,
     /// Nothing is written behind this cycle.
     last: u64,
-    /// In the reservation stations at `now`.
-    pub waiting: u32,
     /// Starts on each port since the start.
     pub starts: [u64; 32],
-    /// With queues: those waiting in each.
-    pending: Option<Box<Pending>>,
+    /// In the reservation stations at `now`, and in the queues.
+    pending: Pending,
     /// All ports that occur.
     ports: u32,
     /// Ports that some class has are had together by all that have one of them: which of several free ones is
@@ -56,7 +49,7 @@ impl Calendar {
     /// them all ports are open to it until it starts. `classes` are the sets of ports that occur.
     pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
-        let pending = (!queues.is_empty()).then(|| Box::new(Pending::new(queues, choice)));
+        let pending = Pending::new(queues, choice);
         let whole = [Queue { ports: u32::MAX, entries: 0, kept: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
         let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
@@ -68,11 +61,10 @@ impl Calendar {
             taken: Lanes::new(len),
             ending: Lanes::new(len),
             result_bus: false,
-            slots: vec![Slot::default(); len],
+            leaves: vec![0; len * pending.words()],
             mask: len - 1,
             now: 0,
             last: 0,
-            waiting: 0,
             starts: [0; 32],
             pending,
             ports: classes.iter().fold(0, |all, class| all | class),
@@ -83,21 +75,28 @@ impl Calendar {
     /// Make it reach a cycle, and the 64 behind it, which are looked at together.
     #[inline(always)]
     fn reach(&mut self, cycle: u64) {
-        if cycle.saturating_sub(self.now) + BEHIND >= self.slots.len() as u64 {
+        if cycle.saturating_sub(self.now) + BEHIND > self.mask as u64 {
             self.grow(cycle);
         }
     }
 
     #[cold]
     fn grow(&mut self, cycle: u64) {
-        let old = self.slots.len();
+        let (old, words) = (self.mask + 1, self.pending.words());
         let len = ((cycle - self.now + BEHIND) as usize + 1).next_power_of_two();
-        let mut slots = vec![Slot::default(); len];
-        for t in self.now..self.now + old as u64 {
-            slots[t as usize & (len - 1)] = self.slots[t as usize & (old - 1)];
+        let mut leaves = vec![0; len * words];
+        for t in self.now as usize..self.now as usize + old {
+            let (from, to) = ((t & (old - 1)) * words, (t & (len - 1)) * words);
+            leaves[to..to + words].copy_from_slice(&self.leaves[from..from + words]);
         }
         (self.taken, self.ending) = (self.taken.grown(len, self.now), self.ending.grown(len, self.now));
-        (self.slots, self.mask) = (slots, len - 1);
+        (self.leaves, self.mask) = (leaves, len - 1);
+    }
+
+    /// Where a cycle's words are in [`Calendar::leaves`].
+    #[inline(always)]
+    fn at(&self, cycle: u64) -> usize {
+        (cycle as usize & self.mask) * self.pending.words()
     }
 
     /// Renaming has come to this cycle.
@@ -111,16 +110,19 @@ impl Calendar {
     /// To the next cycle.
     #[inline(always)]
     pub fn step(&mut self) {
-        let slot = std::mem::take(&mut self.slots[self.now as usize & self.mask]);
-        self.waiting -= slot.leaving;
-        if let Some(p) = &mut self.pending {
-            p.leave(slot.given);
-        }
+        let at = self.at(self.now);
+        self.pending.leave(&mut self.leaves[at..]);
         self.now += 1;
         if self.now.is_multiple_of(64) {
             self.taken.clear(self.now - 1);
             self.ending.clear(self.now - 1);
         }
+    }
+
+    /// Micro-operations in the reservation stations.
+    #[inline(always)]
+    pub fn waiting(&self) -> u32 {
+        self.pending.all()
     }
 
     /// The cycle it has come to.
@@ -132,19 +134,16 @@ impl Calendar {
     pub fn restart(&mut self, at: u64) {
         self.taken.clear_all();
         self.ending.clear_all();
-        self.slots.fill(Slot::default());
-        self.waiting = 0;
+        self.leaves.fill(0);
         (self.now, self.last) = (at, at);
-        if let Some(p) = &mut self.pending {
-            p.clear();
-            p.turn = 0;
-        }
+        self.pending.clear();
+        self.pending.turn = 0;
     }
 
     /// Do choices depend on nothing but what is under way? Of several free ports the first is taken then: it is
     /// as good as any, or the one that a queue's picks begin with. Elsewhere it is the least used one.
     pub fn forgets(&self) -> bool {
-        self.alike || self.pending.is_some()
+        self.alike || self.pending.any()
     }
 
     /// Write down all that is under way, where nothing that has no place yet starts before cycle `first`.
@@ -152,21 +151,18 @@ impl Calendar {
         let at = w.words.len();
         w.number(0);
         for t in self.now..=self.last {
-            let slot = self.slots[t as usize & self.mask];
-            if slot.leaving != 0 || slot.given != 0 {
+            let leaves = &self.leaves[self.at(t)..][..self.pending.words()];
+            if leaves.iter().any(|&l| l != 0) {
                 w.words[at] += 1;
                 w.after(t, self.now);
-                w.number(u64::from(slot.leaving));
-                w.number(u64::from(self.pending.as_ref().map_or(0, |p| p.counted(slot.given, t, first))));
+                self.pending.save(leaves, w);
             }
         }
         self.save_lanes(&self.taken, w, first);
         if self.result_bus {
             self.save_lanes(&self.ending, w, first);
         }
-        if let Some(p) = &self.pending {
-            w.number(p.turn as u64);
-        }
+        w.number(self.pending.turn as u64);
     }
 
     /// By 64 cycles of each port, where there is something in them.
@@ -192,39 +188,29 @@ impl Calendar {
 
     /// Set it up again, at another cycle.
     pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
+        let words = self.pending.words();
         for t in self.now..=self.last {
-            self.slots[t as usize & self.mask] = Slot::default();
+            let at = self.at(t);
+            self.leaves[at..at + words].fill(0);
         }
         for t in (self.now..=self.last + 64).step_by(64) {
             self.taken.clear(t);
             self.ending.clear(t);
         }
-        if let Some(p) = &mut self.pending {
-            p.clear();
-        }
-        (self.now, self.last, self.waiting) = (now, now, 0);
+        self.pending.clear();
+        (self.now, self.last) = (now, now);
         for _ in 0..r.number() {
             let t = r.after(now);
             self.reach(t);
-            let slot = Slot { leaving: r.number() as u32, given: r.number() as u32 };
-            self.slots[t as usize & self.mask] = slot;
-            self.waiting += slot.leaving;
-            if let Some(p) = &mut self.pending {
-                let mut set = slot.given;
-                while set != 0 {
-                    p.enters(set & set.wrapping_neg());
-                    set &= set - 1;
-                }
-            }
+            let at = self.at(t);
+            self.pending.restore(&mut self.leaves[at..at + words], r);
             self.last = t;
         }
         self.restore_lanes(r, now, false);
         if self.result_bus {
             self.restore_lanes(r, now, true);
         }
-        if let Some(p) = &mut self.pending {
-            p.turn = r.number() as usize;
-        }
+        self.pending.turn = r.number() as usize;
     }
 
     fn restore_lanes(&mut self, r: &mut Reader<'_>, now: u64, ending: bool) {
@@ -245,18 +231,18 @@ impl Calendar {
     /// The set that is left once a queue is chosen at rename, for a micro-operation whose lot is `own` of them.
     #[inline(always)]
     pub fn bind(&mut self, ports: u32, own: u32) -> u32 {
-        self.pending.as_mut().map_or(ports, |p| p.bind(ports, own))
+        self.pending.bind(ports, own)
     }
 
     /// Those of some ports that a lot falls on (`queue_choice = "scattered"`).
     pub fn own(&self, ports: u32, lot: u8) -> u32 {
-        self.pending.as_ref().map_or(0, |p| p.own(ports, lot))
+        self.pending.own(ports, lot)
     }
 
-    /// Is there a place in a queue for it?
+    /// Is there a place for it in one of its queues? On the first of them its `own` lot falls.
     #[inline(always)]
-    pub fn has_room(&self, ports: u32) -> bool {
-        self.pending.as_ref().is_none_or(|p| p.has_room(ports))
+    pub fn has_room(&self, ports: u32, own: u32) -> bool {
+        self.pending.has_room(ports, own)
     }
 
     fn fewest(&self, ports: u32, of: impl Fn(usize) -> u64) -> u32 {
@@ -282,6 +268,17 @@ impl Calendar {
     #[inline(always)]
     pub fn find(&mut self, ports: u32, busy: u16, latency: u16, from: u64) -> (u64, u32) {
         let result = if self.result_bus { u64::from(latency) } else { 0 };
+        self.reach(from + 64 + u64::from(busy).max(result));
+        let only_one = ports & (ports - 1) == 0;
+        let free = self.free(ports, from, busy, result);
+        if only_one && free != 0 {
+            return (from + u64::from(free.trailing_zeros()), ports);
+        }
+        self.find_of(ports, busy, result, from)
+    }
+
+    /// The same of several ports, or where the only one is taken for long.
+    fn find_of(&mut self, ports: u32, busy: u16, result: u64, from: u64) -> (u64, u32) {
         let mut t = from;
         loop {
             self.reach(t + 64 + u64::from(busy).max(result));
@@ -354,7 +351,7 @@ impl Calendar {
     pub fn take(&mut self, port: u32, busy: u16, latency: u16, at: u64) {
         let i = port.trailing_zeros() as usize & 31;
         let (end, free) = (at + u64::from(latency), at + u64::from(busy));
-        let back = self.pending.as_ref().map_or(at, |p| p.gives_back(port, at));
+        let back = self.pending.gives_back(port, at);
         let last = end.max(free).max(back);
         self.reach(last);
         self.last = self.last.max(last);
@@ -366,20 +363,16 @@ impl Calendar {
             self.taken.set(i, t);
         }
         self.starts[i] += 1;
-        self.slots[at as usize & self.mask].leaving += 1;
-        self.waiting += 1;
-        if let Some(p) = &mut self.pending {
-            p.enters(port);
-            self.slots[back as usize & self.mask].given |= port;
-        }
+        let (leaves, back) = (self.at(at), self.at(back));
+        self.pending.enters(port, &mut self.leaves, leaves, back);
     }
 
     /// Something waits until `at` and never starts.
     pub fn wait_until(&mut self, at: u64) {
         self.reach(at);
         self.last = self.last.max(at);
-        self.slots[at as usize & self.mask].leaving += 1;
-        self.waiting += 1;
+        let at = self.at(at);
+        self.pending.enters_for_ever(&mut self.leaves[at]);
     }
 }
 
@@ -420,13 +413,13 @@ mod tests {
         c.take(1, 1, 0, 4);
         c.take(2, 1, 0, 4);
         c.take(1, 1, 0, 7);
-        assert_eq!(c.waiting, 3);
+        assert_eq!(c.waiting(), 3);
         c.advance(4);
-        assert_eq!(c.waiting, 3);
+        assert_eq!(c.waiting(), 3);
         c.advance(5);
-        assert_eq!(c.waiting, 1);
+        assert_eq!(c.waiting(), 1);
         c.advance(8);
-        assert_eq!(c.waiting, 0);
+        assert_eq!(c.waiting(), 0);
     }
 
     #[test]
@@ -438,7 +431,7 @@ mod tests {
         c.take(0b01, 1, 0, 5000);
         assert_eq!(c.find(0b01, 1, 0, 5000).0, 5001);
         c.advance(1001);
-        assert_eq!(c.waiting, 1);
+        assert_eq!(c.waiting(), 1);
     }
 
     #[test]

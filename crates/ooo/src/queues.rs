@@ -3,6 +3,8 @@
 //! When it is renamed, a micro-operation is sent to one of the queues that have a port for it, and it starts on a port of
 //! that one. A queue that is full stops renaming, where there is no other one for it.
 
+use crate::words::{Reader, Writer};
+
 /// A scheduler: its ports, as a set, and how many wait in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queue {
@@ -25,90 +27,152 @@ pub enum Choice {
     Scattered(u32),
 }
 
-/// What waits in each queue.
+/// What waits: all together, and in each queue. Numbers of 16 bits, four to a word, that of all first: what a cycle
+/// takes away is taken from all of them at once.
 pub struct Pending {
     queues: Vec<Queue>,
-    /// The queue of each port.
-    of: [u8; 32],
-    /// Waiting, by queue.
-    count: [u32; 32],
-    /// Ports of queues that have no room.
-    full: u32,
+    ports: [Port; 32],
+    waiting: Vec<u64>,
     /// The queue that is looked at first.
     pub turn: usize,
     choice: Choice,
 }
 
+/// What fits into four bits, of each of the four numbers of a word.
+const LOW: u64 = 0x000f_000f_000f_000f;
+
+/// What a port's queue is: its number, the cycles for which a place is kept, and what is added, to which word, when one
+/// more waits in it.
+#[derive(Clone, Copy, Default)]
+struct Port {
+    queue: u8,
+    word: u8,
+    kept: u32,
+    added: u64,
+}
+
+/// Words that the numbers of so many queues take.
+fn words(queues: usize) -> usize {
+    queues / 4 + 1
+}
+
 impl Pending {
     /// Nothing in them.
     pub fn new(queues: &[Queue], choice: Choice) -> Pending {
-        let mut of = [0; 32];
+        let mut ports = [Port::default(); 32];
         for (q, queue) in queues.iter().enumerate() {
-            (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
+            let (word, lane) = ((q + 1) / 4, (q + 1) % 4);
+            let own = Port { queue: q as u8, word: word as u8, kept: queue.kept, added: 1 << (16 * lane) };
+            (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| ports[port] = own);
         }
-        Pending { queues: queues.to_vec(), of, count: [0; 32], full: 0, turn: 0, choice }
+        Pending { queues: queues.to_vec(), ports, waiting: vec![0; words(queues.len())], turn: 0, choice }
     }
 
-    fn queue(&self, port: u32) -> usize {
-        usize::from(self.of[port.trailing_zeros() as usize & 31])
+    /// Are there queues?
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        !self.queues.is_empty()
     }
 
-    /// One more waits for a port.
-    pub fn enters(&mut self, port: u32) {
-        let q = self.queue(port);
-        self.count[q] += 1;
-        if self.count[q] >= self.queues[q].entries {
-            self.full |= self.queues[q].ports;
+    /// Words of a cycle in [`Pending::leave`].
+    #[inline(always)]
+    pub fn words(&self) -> usize {
+        self.waiting.len()
+    }
+
+    #[inline(always)]
+    fn port(&self, ports: u32) -> &Port {
+        &self.ports[ports.trailing_zeros() as usize & 31]
+    }
+
+    /// The queue of the first of some ports.
+    #[inline(always)]
+    pub fn queue(&self, ports: u32) -> usize {
+        usize::from(self.port(ports).queue)
+    }
+
+    /// All that wait.
+    #[inline(always)]
+    pub fn all(&self) -> u32 {
+        self.waiting[0] as u32 & 0xffff
+    }
+
+    #[inline(always)]
+    fn count(&self, queue: usize) -> u32 {
+        let lane = queue + 1;
+        (self.waiting[lane / 4] >> (16 * (lane % 4))) as u32 & 0xffff
+    }
+
+    #[inline(always)]
+    fn full(&self, queue: usize) -> bool {
+        self.count(queue) >= self.queues[queue].entries
+    }
+
+    /// One more waits for a port: in the stations until the cycle is over whose words are `at` this place, in its queue
+    /// until that `back` there is.
+    #[inline(always)]
+    pub fn enters(&mut self, port: u32, leaves: &mut [u64], at: usize, back: usize) {
+        self.waiting[0] += 1;
+        leaves[at] += 1;
+        // Nothing where there are no queues.
+        let Port { word, added, .. } = *self.port(port);
+        self.waiting[usize::from(word)] += added;
+        leaves[back + usize::from(word)] += added;
+    }
+
+    /// One more waits for nothing.
+    pub fn enters_for_ever(&mut self, leaves: &mut u64) {
+        self.waiting[0] += 1;
+        *leaves += 1;
+    }
+
+    /// What a cycle takes away.
+    #[inline(always)]
+    pub fn leave(&mut self, leaves: &mut [u64]) {
+        for (waiting, leaves) in self.waiting.iter_mut().zip(leaves) {
+            *waiting -= std::mem::take(leaves);
         }
     }
 
-    /// What starts on some ports waits no longer.
-    pub fn leave(&mut self, mut ports: u32) {
-        while ports != 0 {
-            let q = self.queue(ports);
-            self.count[q] -= 1;
-            if self.count[q] < self.queues[q].entries {
-                self.full &= !self.queues[q].ports;
-            }
-            ports &= ports - 1;
+    /// Write down what a cycle takes away: of all, and by fours of the queues, from none of which more leave in a cycle
+    /// than it has ports.
+    pub fn save(&self, leaves: &[u64], w: &mut Writer) {
+        w.number(leaves[0] & 0xffff);
+        for (n, &leaves) in leaves.iter().enumerate().filter(|_| self.any()) {
+            let leaves = if n == 0 { leaves & !0xffff } else { leaves };
+            w.broken |= leaves & !LOW != 0;
+            w.number(leaves & 15 | leaves >> 12 & 0xf0 | leaves >> 24 & 0xf00 | leaves >> 36 & 0xf000);
         }
     }
 
-    /// What gives its place back in cycle `t`, where nothing starts before cycle `first` that has no place yet: in a queue
-    /// of which nothing more can do so then, as many ports as do, the first ones.
-    pub fn counted(&self, mut ports: u32, t: u64, first: u64) -> u32 {
-        let mut set = 0;
-        while ports != 0 {
-            let queue = &self.queues[self.queue(ports)];
-            let own = ports & queue.ports;
-            if t < first + u64::from(queue.kept) {
-                let mut left = queue.ports;
-                for _ in 0..own.count_ones() {
-                    set |= left & left.wrapping_neg();
-                    left &= left - 1;
-                }
-            } else {
-                set |= own;
-            }
-            ports &= !queue.ports & (ports - 1);
+    /// A cycle of a state that is set up again, whose words are zero.
+    pub fn restore(&mut self, leaves: &mut [u64], r: &mut Reader<'_>) {
+        let all = r.number();
+        let queues = if self.any() { leaves.len() } else { 0 };
+        for leaves in &mut leaves[..queues] {
+            let four = r.number();
+            *leaves = four & 15 | (four & 0xf0) << 12 | (four & 0xf00) << 24 | (four & 0xf000) << 36;
         }
-        set
+        leaves[0] += all;
+        self.waiting.iter_mut().zip(leaves).for_each(|(waiting, leaves)| *waiting += *leaves);
     }
 
     /// Nothing waits.
     pub fn clear(&mut self) {
-        (self.count, self.full) = ([0; 32], 0);
+        self.waiting.fill(0);
     }
 
     /// What starts on a port in a cycle gives its place back in this one.
+    #[inline(always)]
     pub fn gives_back(&self, port: u32, at: u64) -> u64 {
-        at + u64::from(self.queues[self.queue(port)].kept)
+        at + u64::from(self.port(port).kept)
     }
 
     /// The set that is left once a queue is chosen.
     #[inline(always)]
     pub fn bind(&mut self, ports: u32, own: u32) -> u32 {
         let chosen = match self.choice {
+            _ if !self.any() => return ports,
             Choice::Scattered(slack) => return self.scatter(ports, own, slack),
             _ => self.choose(ports),
         };
@@ -119,10 +183,14 @@ impl Pending {
         ports & self.queues[q].ports
     }
 
-    /// Is there a place for it?
+    /// Is there a place for it in one of its queues, of which `own` is one?
     #[inline(always)]
-    pub fn has_room(&self, ports: u32) -> bool {
-        ports == 0 || ports & !self.full != 0
+    pub fn has_room(&self, ports: u32, own: u32) -> bool {
+        !self.any() || ports == 0 || !self.full(self.queue(own)) || self.has_other(ports)
+    }
+
+    fn has_other(&self, ports: u32) -> bool {
+        self.queues.iter().enumerate().any(|(q, queue)| queue.ports & ports != 0 && !self.full(q))
     }
 
     /// Those of some ports in the queue that a lot falls on.
@@ -136,14 +204,15 @@ impl Pending {
     #[inline(always)]
     fn scatter(&self, ports: u32, own: u32, slack: u32) -> u32 {
         let queue = self.queue(own);
-        if own & self.full == 0 && self.count[queue] <= slack || own == ports {
+        let waiting = self.count(queue);
+        if waiting < self.queues[queue].entries && waiting <= slack || own == ports {
             return own;
         }
         self.scatter_away(ports, own, slack)
     }
 
     fn scatter_away(&self, ports: u32, own: u32, slack: u32) -> u32 {
-        let waiting = |q: usize| self.count[q] + if self.queues[q].ports & self.full != 0 { FULL } else { 0 };
+        let waiting = |q: usize| self.count(q) + if self.full(q) { FULL } else { 0 };
         let able = (0..self.queues.len()).filter(|&q| self.queues[q].ports & ports != 0);
         let Some(least) = able.min_by_key(|&q| waiting(q)) else { return ports };
         if waiting(self.queue(own)) > waiting(least) + slack { self.queues[least].ports & ports } else { own }
@@ -164,9 +233,9 @@ impl Pending {
             able += 1;
             let waiting = match self.choice {
                 Choice::InTurn => 0,
-                _ => self.count[q] * EACH[own.count_ones() as usize & 15],
+                _ => self.count(q) * EACH[own.count_ones() as usize & 15],
             };
-            let load = waiting + if self.full & own != 0 { FULL } else { 0 };
+            let load = waiting + if self.full(q) { FULL } else { 0 };
             if load < least {
                 (chosen, least) = (Some(q), load);
             }
@@ -194,11 +263,14 @@ const FULL: u32 = 1 << 30;
 mod tests {
     use super::*;
     use crate::ports::Calendar;
-    use crate::words::{Reader, Writer};
 
     /// A port that is a queue of its own.
     fn alone(ports: u32) -> Queue {
         Queue { ports, entries: u32::MAX, kept: 0 }
+    }
+
+    fn room(c: &Calendar, ports: u32) -> bool {
+        c.has_room(ports, c.own(ports, 0))
     }
 
     #[test]
@@ -223,11 +295,11 @@ mod tests {
         c.take(0b100, 1, 0, 5);
         assert_eq!(c.bind(0b111, 0), 0b011);
         // The second is full until its tenant has started, the first has one more place.
-        assert_eq!((c.has_room(0b100), c.has_room(0b111)), (false, true));
+        assert_eq!((room(&c, 0b100), room(&c, 0b111)), (false, true));
         c.take(0b010, 1, 0, 9);
-        assert!(!c.has_room(0b111));
+        assert!(!room(&c, 0b111));
         c.advance(6);
-        assert!(c.has_room(0b100) && c.has_room(0b111));
+        assert!(room(&c, 0b100) && room(&c, 0b111));
         assert_eq!(c.bind(0b111, 0), 0b100);
         assert!(c.forgets());
     }
@@ -272,9 +344,6 @@ mod tests {
         assert_ne!(written(0b001, 5), written(0b100, 5));
         // Something can, on the other port only.
         assert_ne!(written(0b001, 4), written(0b010, 4));
-        // What starts in cycle 3 or later gives its place back in 5 or later where it is kept for two cycles.
-        let kept = Pending::new(&[Queue { kept: 2, ..queues[0] }], Choice::Fewest);
-        assert_eq!([4, 5].map(|t| kept.counted(0b010, t, 3)), [0b001, 0b010]);
     }
 
     #[test]
@@ -284,15 +353,15 @@ mod tests {
         c.take(0b01, 1, 0, 4);
         c.take(0b10, 1, 0, 4);
         c.advance(5);
-        assert_eq!((c.has_room(0b01), c.has_room(0b10)), (false, true));
+        assert_eq!((room(&c, 0b01), room(&c, 0b10)), (false, true));
         c.advance(6);
         // Written down and set up again ten cycles later, it is so still.
         let mut w = Writer::default();
         c.save(&mut w, 0);
         c.restore(&mut Reader::new(&w.words), 16);
-        assert!(!c.has_room(0b01));
+        assert!(!room(&c, 0b01));
         c.advance(17);
-        assert!(c.has_room(0b01));
+        assert!(room(&c, 0b01));
     }
 
     #[test]

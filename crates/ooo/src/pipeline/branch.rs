@@ -1,7 +1,7 @@
 //! Jumps: what was guessed, and what happens on the path that was wrong.
 
 use super::question::{Answer, Question};
-use super::state::Pipeline;
+use super::state::{Pipeline, Value};
 use crate::code::{Inst1, Jump, NONE};
 use crate::events::Cause;
 use crate::log::Row;
@@ -113,6 +113,7 @@ impl Pipeline {
     pub(super) fn wrong_path(&mut self, from: u32, until: u64, gone: u64) {
         let code = self.code.clone();
         self.saved.clone_from(&self.values);
+        self.saved_wholes.clone_from(&self.wholes);
         let kept = (self.rob_at, self.load_at, self.last_start, self.addresses_known);
         self.front.turn_away();
         let mut n = from;
@@ -136,14 +137,16 @@ impl Pipeline {
                 if taken_places == self.rob.len() {
                     break 'path;
                 }
-                let (renamed, _) = self.rename(&code.lists, &code.uops[i..=last], decoded, Cause::Mispredict, until);
+                let uops = &code.uops[i..=last];
+                let (renamed, _) = self.rename::<false>(&code.lists, uops, decoded, Cause::Mispredict, until);
                 if renamed >= until {
                     break 'path;
                 }
+                self.tally.renamed += 1;
                 taken_places += 1;
                 self.rob[self.rob_at] = 0;
                 self.rob_at = if self.rob_at + 1 == self.rob.len() { 0 } else { self.rob_at + 1 };
-                for uop in &code.uops[i..=last] {
+                for uop in uops {
                     if uop.kind == Kind::Load {
                         self.load_queue[self.load_at] = 0;
                         self.load_at = (self.load_at + 1) % self.load_queue.len();
@@ -188,6 +191,7 @@ impl Pipeline {
             };
         }
         std::mem::swap(&mut self.values, &mut self.saved);
+        std::mem::swap(&mut self.wholes, &mut self.saved_wholes);
         (self.rob_at, self.load_at, self.last_start, self.addresses_known) = kept;
     }
 
@@ -197,7 +201,7 @@ impl Pipeline {
         let (ready, _) = self.operands(lists, uop);
         if uop.kind == Kind::Nothing {
             let at = ready.max(renamed);
-            self.results(lists, uop, at, None, Cause::Base);
+            self.results::<false>(lists, uop, at, None, Cause::Base);
             self.note(Row { started: at < until, start: at, end: at, ..row });
             return;
         }
@@ -214,7 +218,7 @@ impl Pipeline {
         };
         if start >= until {
             self.calendar.wait_until(until);
-            self.results(lists, uop, 0, Some(u64::MAX / 2), Cause::Base);
+            self.results::<false>(lists, uop, 0, Some(Value::NEVER), Cause::Base);
             self.note(row);
             return;
         }
@@ -223,7 +227,7 @@ impl Pipeline {
         self.last_start = start;
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;
-        self.results(lists, uop, start, None, Cause::Base);
+        self.results::<false>(lists, uop, start, None, Cause::Base);
         self.note(Row { started: true, start, end: start + u64::from(uop.latency), port, ..row });
     }
 

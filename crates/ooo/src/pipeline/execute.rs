@@ -22,7 +22,7 @@ impl Pipeline {
     /// Start a micro-operation renamed in a cycle; and, where a load was wrong
     /// to pass a store, the cycle in which fetch starts again.
     #[inline(always)]
-    pub(super) fn execute(
+    pub(super) fn execute<const PLAIN: bool>(
         &mut self,
         lists: &Lists,
         number: u32,
@@ -36,11 +36,11 @@ impl Pipeline {
         if uop.kind == Kind::Nothing {
             // Its result is there as soon as its source.
             let at = ready.max(renamed);
-            self.results(lists, uop, at, None, slow);
+            self.results::<PLAIN>(lists, uop, at, None, slow);
             return (Done { start: at, end: at, port: 0, cause: late }, 0);
         }
         let (mut from, mut cause) = if ready > earliest { (ready, slow) } else { (earliest, late) };
-        if self.core.in_order && self.last_start > from {
+        if !PLAIN && self.core.in_order && self.last_start > from {
             (from, cause) = (self.last_start, Cause::Dependences);
         }
         let (seen, guess) = match (uop.kind, access) {
@@ -55,13 +55,12 @@ impl Pipeline {
         self.calendar.take(port, uop.busy, uop.ends(), start);
         self.calendar.pass(other, start);
         self.last_start = start;
-        self.tally.dispatched += 1;
         if start > from {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
             (Kind::Load, Some(access)) => {
-                self.load(lists, number, uop, (access, accesses), (renamed, start, port), (seen, guess), cause)
+                self.load::<PLAIN>(lists, number, uop, (access, accesses), (renamed, start, port), (seen, guess), cause)
             }
             (Kind::StoreAddress, Some(access)) => {
                 self.store = Store { address: start + 1, data: start, drained: 0 };
@@ -70,7 +69,7 @@ impl Pipeline {
                 (Done { start, end: start + 1, port, cause }, 0)
             }
             _ => {
-                self.results(lists, uop, start, None, Cause::Dependences);
+                self.results::<PLAIN>(lists, uop, start, None, Cause::Dependences);
                 (Done { start, end: start + u64::from(uop.latency), port, cause }, 0)
             }
         }
@@ -88,10 +87,20 @@ impl Pipeline {
 
     /// Results from a start, with their own latencies or all at once.
     #[inline(always)]
-    pub(super) fn results(&mut self, lists: &Lists, uop: &Uop, start: u64, all: Option<u64>, cause: Cause) {
+    pub(super) fn results<const PLAIN: bool>(
+        &mut self,
+        lists: &Lists,
+        uop: &Uop,
+        start: u64,
+        all: Option<u64>,
+        cause: Cause,
+    ) {
         for r in lists.results(uop) {
             let at = all.unwrap_or(start + u64::from(r.latency));
-            self.values[usize::from(r.reg)] = Value { at, whole: 0, cause };
+            self.values[usize::from(r.reg)] = Value::new(at, cause);
+            if !PLAIN && self.stalls {
+                self.wholes[usize::from(r.reg)] = 0;
+            }
         }
     }
 
@@ -109,7 +118,8 @@ impl Pipeline {
     }
 
     #[expect(clippy::too_many_arguments, reason = "what is decided so far, each once")]
-    pub(super) fn load(
+    #[inline(always)]
+    pub(super) fn load<const PLAIN: bool>(
         &mut self,
         lists: &Lists,
         number: u32,
@@ -190,7 +200,7 @@ impl Pipeline {
             Cause::L1
         };
         let known = early.map_or(end, |at| at.max(renamed).min(end));
-        self.results(lists, uop, start, Some(known), from);
+        self.results::<PLAIN>(lists, uop, start, Some(known), from);
         (Done { start, end, port, cause }, again)
     }
 
@@ -209,7 +219,6 @@ impl Pipeline {
 
     /// The store under way has retired: it goes to the cache, in order.
     pub(super) fn commit(&mut self, number: u32, accesses: &[Access], retired: u64) {
-        self.tally.stores += 1;
         let at = retired + 1;
         let question = Question::Data { pc: self.pc(number), access: self.stored, write: true };
         let data = Data::unpack(self.ask(question, at, accesses));

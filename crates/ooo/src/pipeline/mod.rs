@@ -6,10 +6,10 @@
 //!
 //! Here is the way of one instruction through the core; its steps are in
 //! [`rename`], [`execute`] and [`branch`], counting in [`tally`] (what is counted is in
-//! [`marks`]), what is done with long runs in [`sampled`]. [`outside`] has all that the core
-//! asks of caches and predictors ([`question`]: what can be asked), [`memo`] what it need not
-//! work out twice ([`asked`]: what of it is kept; [`recall`]: how it is used), [`state`] the
-//! core's state and what of it that depends on.
+//! [`marks`], what is the same each time in [`sums`]), what is done with long runs in
+//! [`sampled`]. [`outside`] has all that the core asks of caches and predictors ([`question`]:
+//! what can be asked), [`memo`] what it need not work out twice ([`asked`]: what of it is kept;
+//! [`recall`]: how it is used), [`state`] the core's state and what of it that depends on.
 
 mod asked;
 mod branch;
@@ -22,6 +22,7 @@ mod recall;
 mod rename;
 mod sampled;
 mod state;
+mod sums;
 mod tally;
 
 pub use state::{Access, Pipeline};
@@ -61,7 +62,8 @@ impl Pipeline {
         let at = self.next_call();
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
-        self.values.fill(Value { at, whole: 0, cause: Cause::Base });
+        self.values.fill(Value::new(at, Cause::Base));
+        self.wholes.fill(0);
         (self.recover, self.last_start, self.renamed_now) = (at, at, 0);
         self.read_now.clear();
         (self.begun, self.retire_cycle, self.retire_place) = (at, at, u64::MAX);
@@ -109,6 +111,23 @@ impl Pipeline {
     }
 
     fn straight(&mut self, run: Run, accesses: &[Access]) -> Result<(), String> {
+        let plain = self.is_plain();
+        self.count_run(run, accesses.len(), !plain)?;
+        match plain {
+            true => self.each::<true>(run, accesses),
+            false => self.each::<false>(run, accesses),
+        }
+        Ok(())
+    }
+
+    /// Is nothing kept of single micro-operations, and has the core none of the rules that few have?
+    fn is_plain(&self) -> bool {
+        let kept = self.log.is_some() || self.chains.is_some();
+        !kept && !self.stalls && !self.core.in_order && self.core.rename.written_reads == 0
+    }
+
+    /// All instructions of a run; [`Pipeline::is_plain`] is known.
+    fn each<const PLAIN: bool>(&mut self, run: Run, accesses: &[Access]) {
         let Run { first, count, taken, .. } = run;
         let code = self.code.clone();
         let mut at = 0;
@@ -118,31 +137,30 @@ impl Pipeline {
             let inst = &code.insts[n as usize];
             let pair = inst.pairs && n + 1 < end;
             let parts = if pair { &code.insts[n as usize + 1].pair } else { &inst.parts };
-            let needs = usize::from(parts.loads + parts.stores);
-            if accesses.len() < at + needs {
-                return Err(format!("the instruction at {:#x} made fewer accesses than its semantics say", inst.addr));
-            }
             if inst.bytes > 0 {
-                self.instruction(&code, n, pair, (at, accesses), taken && n + 1 + u32::from(pair) == end);
+                self.instruction::<PLAIN>(&code, n, pair, (at, accesses), taken && n + 1 + u32::from(pair) == end);
             }
-            at += needs;
+            at += usize::from(parts.loads + parts.stores);
             n += 1 + u32::from(pair);
         }
-        if at != accesses.len() {
-            return Err(format!("{} accesses to memory where the semantics say {at}", accesses.len()));
-        }
-        Ok(())
     }
 
     #[inline(always)]
-    fn instruction(&mut self, code: &Code, n: u32, pair: bool, (at, accesses): (usize, &[Access]), taken: bool) {
+    fn instruction<const PLAIN: bool>(
+        &mut self,
+        code: &Code,
+        n: u32,
+        pair: bool,
+        (at, accesses): (usize, &[Access]),
+        taken: bool,
+    ) {
         let inst = &code.insts[n as usize];
         let second = if pair { &code.insts[n as usize + 1] } else { inst };
         let parts = if pair { &second.pair } else { &inst.parts };
         let retired_before = self.tally.instructions;
-        self.tally.instructions += 1 + u64::from(pair);
-        self.tally.timed += 1 + u64::from(pair);
-        self.tally.macro_fused += u64::from(pair);
+        if !PLAIN {
+            self.tally.instructions += 1 + u64::from(pair);
+        }
         let mut fetched = self.fetch(inst);
         if pair {
             fetched = self.fetch(second);
@@ -160,7 +178,7 @@ impl Pipeline {
         while i < to {
             let uop = &code.uops[i];
             let last = i + usize::from(uop.fused && i + 1 < to);
-            let (renamed, late) = self.rename(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
+            let (renamed, late) = self.rename::<PLAIN>(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
             let mut done = Done { start: 0, end: 0, port: 0, cause: Cause::Base };
             let mut finished = false;
             for uop in &code.uops[i..=last] {
@@ -175,7 +193,7 @@ impl Pipeline {
                     }
                     _ => None,
                 };
-                let (one, again) = self.execute(&code.lists, n, uop, access, accesses, (renamed, late));
+                let (one, again) = self.execute::<PLAIN>(&code.lists, n, uop, access, accesses, (renamed, late));
                 restart = restart.max(again);
                 if one.end >= done.end {
                     done = one;
@@ -185,9 +203,9 @@ impl Pipeline {
                     self.store.data = one.start;
                     finished = true;
                 }
-                self.tally.retired += 1;
-                self.tally.eliminated += u64::from(uop.kind == Kind::Nothing);
-                self.work[usize::from(uop.class)] += u64::from(uop.busy);
+                if PLAIN {
+                    continue;
+                }
                 if let Some(chains) = &mut self.chains {
                     let access = access.and_then(|a| accesses.get(usize::from(a))).map(|a| (a.addr, a.bytes));
                     chains.add(&code.lists, uop, access, data);
@@ -211,20 +229,19 @@ impl Pipeline {
                 }
             }
             let retired = self.retire(done);
-            if let Some(log) = &mut self.log {
+            if !PLAIN && let Some(log) = &mut self.log {
                 log.retire(last + 1 - i, retired);
             }
-            if self.stalls {
+            if !PLAIN && self.stalls {
                 let whole = retired + 1 + u64::from(self.core.rename.partial_cycles);
                 for r in code.uops[i..=last].iter().flat_map(|u| code.lists.results(u)).filter(|r| r.part) {
-                    self.values[usize::from(r.reg)].whole = whole;
+                    self.wholes[usize::from(r.reg)] = whole;
                 }
             }
             // A load never stands second in a pair.
             if uop.kind == Kind::Load {
                 self.load_queue[self.load_at] = retired;
                 self.load_at = if self.load_at + 1 == self.load_queue.len() { 0 } else { self.load_at + 1 };
-                self.tally.loads += 1;
             }
             if finished {
                 self.commit(n, accesses, retired);
@@ -270,8 +287,6 @@ impl Pipeline {
         self.places[done.cause as usize] += if late > 0 { late * width - place } else { 0 };
         place = if late > 0 { 0 } else { place };
         cycle += late;
-        self.places[Cause::Base as usize] += 1;
-        self.tally.slots += 1;
         (self.retire_cycle, self.retire_place) = (cycle, place);
         cycle
     }

@@ -1,6 +1,6 @@
 //! Entering the window: renaming, and what it waits for.
 
-use super::state::Pipeline;
+use super::state::{Pipeline, Value};
 use crate::events::Cause;
 use crate::ports::Calendar;
 use crate::uop::{FIRST, Kind, Lists, Uop};
@@ -9,7 +9,14 @@ impl Pipeline {
     /// Rename micro-operations that take one place: the cycle, and why it was
     /// not earlier. Not at or after `until`.
     #[inline(always)]
-    pub(super) fn rename(&mut self, lists: &Lists, uops: &[Uop], decoded: u64, why: Cause, until: u64) -> (u64, Cause) {
+    pub(super) fn rename<const PLAIN: bool>(
+        &mut self,
+        lists: &Lists,
+        uops: &[Uop],
+        decoded: u64,
+        why: Cause,
+        until: u64,
+    ) -> (u64, Cause) {
         let uop = &uops[0];
         let mut late = why;
         let mut at = decoded;
@@ -27,9 +34,9 @@ impl Pipeline {
         if floor > at {
             (at, late) = (floor, Cause::Window);
         }
-        if self.stalls {
+        if !PLAIN && self.stalls {
             let sources = uops.iter().flat_map(|u| lists.sources(u));
-            let whole = sources.map(|&r| self.values[usize::from(r)].whole).max().unwrap_or(0);
+            let whole = sources.map(|&r| self.wholes[usize::from(r)]).max().unwrap_or(0);
             if whole > at {
                 (at, late) = (whole, Cause::Dependences);
             }
@@ -42,32 +49,37 @@ impl Pipeline {
         }
         if at > self.calendar.now() {
             self.calendar.advance(at);
-            self.renamed_now = 0;
-            self.read_now.clear();
+            self.begin_cycle::<PLAIN>();
         }
-        let needs = u32::from(uop.stations);
-        let full = |c: &Calendar| {
-            c.waiting + needs > self.core.reservation_stations || uops.iter().any(|u| !c.has_room(u.ports))
-        };
-        while self.calendar.waiting > 0 && full(&self.calendar) {
+        let (needs, stations) = (u32::from(uop.stations), self.core.reservation_stations);
+        let full = |c: &Calendar| c.waiting() + needs > stations || uops.iter().any(|u| !c.has_room(u.ports, u.own));
+        while self.calendar.waiting() > 0 && full(&self.calendar) {
             self.calendar.step();
-            (self.renamed_now, late) = (0, Cause::Window);
-            self.read_now.clear();
+            late = Cause::Window;
+            self.begin_cycle::<PLAIN>();
             if self.calendar.now() >= until {
                 return (until, late);
             }
         }
-        if self.core.rename.written_reads > 0 && !self.reads_fit(lists, uops) {
+        if !PLAIN && self.core.rename.written_reads > 0 && !self.reads_fit(lists, uops) {
             self.calendar.step();
-            (self.renamed_now, late) = (0, Cause::ReadPorts);
-            self.read_now.clear();
+            late = Cause::ReadPorts;
+            self.begin_cycle::<PLAIN>();
             self.reads_fit(lists, uops);
         }
         self.renamed_now += 1;
-        self.tally.renamed += 1;
         let now = self.calendar.now();
         self.front.renamed(now);
         (now, late)
+    }
+
+    /// Nothing has been renamed in this cycle.
+    #[inline(always)]
+    fn begin_cycle<const PLAIN: bool>(&mut self) {
+        self.renamed_now = 0;
+        if !PLAIN {
+            self.read_now.clear();
+        }
     }
 
     /// Do the written registers it reads fit into this cycle? Then they are
@@ -77,7 +89,7 @@ impl Pipeline {
         let before = self.read_now.len();
         for uop in uops {
             for &r in lists.sources(uop) {
-                if self.values[usize::from(r)].at <= now && !self.read_now.contains(&r) {
+                if self.values[usize::from(r)].at() <= now && !self.read_now.contains(&r) {
                     self.read_now.push(r);
                 }
             }
@@ -92,20 +104,15 @@ impl Pipeline {
     /// When the operands are there, and which of them came last.
     #[inline(always)]
     pub(super) fn operands(&self, lists: &Lists, uop: &Uop) -> (u64, Cause) {
-        let (mut ready, mut cause) = (0, Cause::Frontend);
+        let mut last = Value::new(0, Cause::Frontend);
         for r in uop.first {
-            let v = &self.values[usize::from(r)];
-            (ready, cause) = if v.at > ready { (v.at, v.cause) } else { (ready, cause) };
+            last = last.or_later(self.values[usize::from(r)]);
         }
-        if usize::from(uop.sources.1) <= FIRST {
-            return (ready, cause);
-        }
-        for &r in &lists.sources(uop)[FIRST..] {
-            let v = &self.values[usize::from(r)];
-            if v.at > ready {
-                (ready, cause) = (v.at, v.cause);
+        if usize::from(uop.sources.1) > FIRST {
+            for &r in &lists.sources(uop)[FIRST..] {
+                last = last.or_later(self.values[usize::from(r)]);
             }
         }
-        (ready, cause)
+        (last.at(), last.cause())
     }
 }

@@ -9,6 +9,7 @@
 
 use super::marks::{Marks, Tally};
 use super::memo::Memo;
+use super::sums::Sum;
 use crate::chain::Chains;
 use crate::code::{Code, NONE, pc_shift};
 use crate::events::Cause;
@@ -37,13 +38,34 @@ pub struct Access {
     pub bytes: u32,
 }
 
-/// When a register's value is there, and who made it.
+/// When a register's value is there, and, in the lowest eight bits, who made it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
-    pub(super) at: u64,
-    /// Nothing that reads it is renamed before: the last write was one of a part.
-    pub(super) whole: u64,
-    pub(super) cause: Cause,
+pub(super) struct Value(u64);
+
+impl Value {
+    /// A cycle that does not come.
+    pub(super) const NEVER: u64 = u64::MAX >> 9;
+
+    #[inline(always)]
+    pub(super) fn new(at: u64, cause: Cause) -> Value {
+        Value(at << 8 | cause as u64)
+    }
+
+    #[inline(always)]
+    pub(super) fn at(self) -> u64 {
+        self.0 >> 8
+    }
+
+    #[inline(always)]
+    pub(super) fn cause(self) -> Cause {
+        Cause::ALL[self.0 as u8 as usize % Cause::ALL.len()]
+    }
+
+    /// The later of two, this one where both come together.
+    #[inline(always)]
+    pub(super) fn or_later(self, other: Value) -> Value {
+        if other.0 > self.0 | 0xff { other } else { self }
+    }
 }
 
 /// The core's state.
@@ -64,6 +86,10 @@ pub struct Pipeline {
     pub(super) returns: ReturnStack,
     pub(super) values: Vec<Value>,
     pub(super) saved: Vec<Value>,
+    /// Nothing that reads a register is renamed before: the last write was one of a part. Only where renaming waits for
+    /// whole registers.
+    pub(super) wholes: Vec<u64>,
+    pub(super) saved_wholes: Vec<u64>,
     /// Retire cycles of the last micro-operations and loads, in rings.
     pub(super) rob: Vec<u64>,
     pub(super) rob_at: usize,
@@ -92,6 +118,8 @@ pub struct Pipeline {
     pub(super) memo: Memo,
     pub(super) begun: u64,
     pub(super) tally: Tally,
+    /// By the first instruction of a run.
+    pub(super) sums: Vec<Sum>,
     pub(super) places: [u64; Cause::ALL.len()],
     pub(super) work: Vec<u64>,
     pub(super) base: crate::mem::Counts,
@@ -122,7 +150,8 @@ impl Pipeline {
         let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
         calendar.set_result_bus(core.result_bus);
         // One more than there are, whose value is always there.
-        let values = vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers + 1];
+        let values = vec![Value::new(0, Cause::Base); code.registers + 1];
+        let stalls = core.rename.partial_reads == PartialReads::Stall;
         let always = code.registers as u16;
         for uop in &mut code.uops {
             uop.own = calendar.own(uop.ports, uop.lot);
@@ -146,12 +175,14 @@ impl Pipeline {
             returns: ReturnStack::new(core.predictor.return_stack),
             values,
             saved: Vec::new(),
+            wholes: if stalls { vec![0; code.registers + 1] } else { vec![] },
+            saved_wholes: Vec::new(),
             rob: vec![0; core.reorder_buffer.max(1) as usize],
             rob_at: 0,
             load_queue: vec![0; core.load.buffers.max(1) as usize],
             load_at: 0,
             renamed_now: 0,
-            stalls: core.rename.partial_reads == PartialReads::Stall,
+            stalls,
             read_now: Vec::new(),
             recover: 0,
             last_start: 0,
@@ -168,6 +199,7 @@ impl Pipeline {
             memo,
             begun: 0,
             tally: Tally::default(),
+            sums: vec![Sum::default(); code.insts.len()],
             places: [0; Cause::ALL.len()],
             work: vec![0; code.ports.classes.len()],
             base: crate::mem::Counts::default(),
@@ -208,14 +240,15 @@ impl Pipeline {
         let count = w.words.len();
         w.number(0);
         for r in self.code.live.before(self.next) {
-            let v = &self.values[r];
-            if v.at > there || v.whole > now {
+            let v = self.values[r];
+            let whole = self.wholes.get(r).copied();
+            if v.at() > there || whole.is_some_and(|whole| whole > now) {
                 w.words[count] += 1;
                 w.number(r as u64);
-                w.after(v.at, now);
-                w.number(if v.at > now { v.cause as u64 } else { 0 });
-                if self.stalls {
-                    w.after(v.whole, now);
+                w.after(v.at(), now);
+                w.number(if v.at() > now { v.cause() as u64 } else { 0 });
+                if let Some(whole) = whole {
+                    w.after(whole, now);
                 }
             }
         }
@@ -246,13 +279,16 @@ impl Pipeline {
         self.front.restore(r, now);
         self.calendar.restore(r, now);
         let starts = self.starts();
-        self.values.fill(Value { at: now, whole: 0, cause: Cause::ALL[0] });
+        self.values.fill(Value::new(now, Cause::ALL[0]));
+        self.wholes.fill(0);
         for _ in 0..r.number() {
             let register = r.number() as usize;
             let at = r.after(now);
             let cause = Cause::ALL[r.number() as usize % Cause::ALL.len()];
-            let whole = if self.stalls { r.after(now) } else { 0 };
-            self.values[register] = Value { at, whole, cause };
+            self.values[register] = Value::new(at, cause);
+            if let Some(whole) = self.wholes.get_mut(register) {
+                *whole = r.after(now);
+            }
         }
         r.places(&mut self.rob, now);
         r.places(&mut self.load_queue, now);
