@@ -78,3 +78,14 @@ def test_shifted_operands_and_scaled_indices_are_used(cli, tmp_path):
     assert aes.count(", lsl #2]") >= 160 and "uxtb r" in aes and "ubfx r" in aes
     # A sum, a rotation and an exclusive or are two instructions.
     assert salsa.count(", ror #") >= 16 and "\tror.w" not in salsa
+
+
+def test_arrays_that_reach_below_ram_are_refused(refused):
+    """There are registers. HC-256 sets up with an array of 2,112 bytes, and C's stack has an eighth of 16 KB."""
+    assert "C's stack" in refused("run", "hc256", "--on", "atmega1284p")
+
+
+def test_a_message_comes_in_parts_where_memory_is_small():
+    """HC-128 has room for few blocks beside its 4 KB of tables: trials are as short."""
+    m = cm.run("hc128", on="atmega1284p", bytes=4096)
+    assert m.verified and m.bytes == 4096

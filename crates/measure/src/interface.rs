@@ -30,6 +30,8 @@ pub struct Interface {
     /// Where a context stands, as a residue modulo a power of two; anywhere
     /// where nothing is said.
     pub context_at: Option<(u32, u32)>,
+    /// Where RAM begins: below it are registers, or nothing.
+    pub memory_start: u32,
     /// Where the memory that buffers may take ends, on a machine that has no more.
     pub memory_end: Option<u32>,
     /// Names of all exported functions.
@@ -45,7 +47,8 @@ impl Interface {
     /// The interface on a machine: its memory, of which the stacks keep an eighth.
     pub fn on(&self, machine: &Machine) -> Interface {
         let memory_end = machine.memory.ram.map(|(from, to)| to - to.saturating_sub(from) / STACKS);
-        Interface { memory_end, ..self.clone() }
+        let memory_start = machine.memory.ram.map_or(0, |(from, _)| from);
+        Interface { memory_start, memory_end, ..self.clone() }
     }
 
     /// Is there an exported function of that name?

@@ -17,6 +17,8 @@ pub struct Margins<'a> {
     plan: &'a RunPlan,
     /// A buffer's number, and what lies behind it.
     behind: Vec<(usize, Range<usize>, Vec<u8>)>,
+    /// What lies below all RAM.
+    below: Vec<u8>,
 }
 
 impl<'a> Margins<'a> {
@@ -28,12 +30,20 @@ impl<'a> Margins<'a> {
             let held = memory.get(range.clone())?.to_vec();
             Some((n, range, held))
         });
-        Margins { plan, behind: behind.collect() }
+        let below = memory.get(..plan.memory_start as usize).unwrap_or_default().to_vec();
+        Margins { plan, behind: behind.collect(), below }
     }
 
     /// # Errors
     /// When one of the bytes has changed; `export` is what was called last.
     pub fn check(&self, memory: &[u8], export: &str) -> Result<(), MeasureError> {
+        if memory.get(..self.below.len()) != Some(&self.below[..]) {
+            return Err(MeasureError::input(format!(
+                "{export} writes below address {}, where the memory of this machine begins: its arrays do not fit into \
+                 the part that C's stack has; take a machine with more memory, or a variant that keeps less at once",
+                self.below.len()
+            )));
+        }
         let changed = |(_, range, held): &&(usize, Range<usize>, Vec<u8>)| memory.get(range.clone()) != Some(held);
         let Some((n, range, held)) = self.behind.iter().find(changed) else { return Ok(()) };
         let far = memory[range.clone()].iter().zip(held).position(|(new, old)| new != old).unwrap_or(0);
@@ -71,6 +81,7 @@ mod tests {
             first_bytes: 0,
             bytes: 0,
             buffers: vec![("context".into(), 64..80), ("key".into(), 128..144)],
+            memory_start: 32,
             memory_bytes: 144,
             limit: 0,
         }
@@ -81,7 +92,7 @@ mod tests {
         let plan = plan();
         let mut memory = vec![0u8; 4096];
         let margins = Margins::new(&plan, &memory);
-        for at in [0, 63, 64, 79, 128, 143, 144 + 64] {
+        for at in [32, 63, 64, 79, 128, 143, 144 + 64] {
             memory[at] = 1;
         }
         assert!(margins.check(&memory, "f").is_ok());
@@ -92,6 +103,16 @@ mod tests {
         memory[144] = 7;
         let said = margins.check(&memory, "f").unwrap_err().to_string();
         assert!(said.contains("behind the key, which has 16 bytes, byte 16 was changed"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_written_below_all_memory() {
+        let plan = plan();
+        let mut memory = vec![0u8; 4096];
+        let margins = Margins::new(&plan, &memory);
+        memory[31] = 1;
+        let said = margins.check(&memory, "f").unwrap_err().to_string();
+        assert!(said.contains("below address 32") && said.contains("C's stack"), "{said}");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct RunPlan {
     pub bytes: u32,
     /// The buffers by name, for messages.
     pub buffers: Vec<(Name, Range<u32>)>,
+    /// Where RAM begins.
+    pub memory_start: u32,
     /// Memory that has to exist, in bytes.
     pub memory_bytes: u64,
     /// Steps of the reference interpreter after which all of it together is given up.
@@ -206,6 +208,7 @@ impl RunPlan {
             first_bytes: sizes.message,
             passes: Vec::new(),
             bytes: sizes.message,
+            memory_start: module.memory_start,
             memory_bytes: space.end(),
             limit,
             buffers: space.buffers,
@@ -330,6 +333,7 @@ mod tests {
             kernel: None,
             heap_base: 0x11003,
             context_at: None,
+            memory_start: 0,
             memory_end: None,
             exports: ["cm_ivsetup".to_owned()].into(),
         }

@@ -79,6 +79,7 @@ impl Interface {
             kernel,
             heap_base,
             context_at: None,
+            memory_start: 0,
             memory_end: None,
             exports,
         })

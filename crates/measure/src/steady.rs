@@ -212,7 +212,10 @@ impl Wanted<'_> {
     pub fn trial(&self) -> Result<f64, Trial> {
         // Where blocks overlap, and guesses fail, few iterations are too few.
         let turns = if self.program.machine.core.is_some() { 8 } else { 4 };
-        let (shorter, longer) = (turns * self.turn, 2 * turns * self.turn);
+        // A small memory may have room for less of a message.
+        let room = self.most() / self.turn * self.turn;
+        let longer = (2 * turns * self.turn).min(room).max(self.turn);
+        let shorter = parts(longer, self.turn)[1];
         let bytes = if self.calls() { self.unit } else { longer };
         let mut plan = self.plan(bytes, 1).map_err(Trial::Failed)?;
         if !self.calls() {
