@@ -2,7 +2,6 @@
 
 use super::marks::Tally;
 use super::memo::Run;
-use super::state::Pipeline;
 use crate::code::Code;
 use crate::events::Cause;
 use crate::uop::Kind;
@@ -11,8 +10,8 @@ use crate::uop::Kind;
 #[derive(Clone, Default)]
 pub(super) struct Sum {
     /// Instructions of the run that begins here, those without bytes too; 0: none has come yet.
-    count: u32,
-    instructions: u64,
+    pub(super) count: u32,
+    pub(super) instructions: u64,
     macro_fused: u64,
     slots: u64,
     retired: u64,
@@ -20,13 +19,13 @@ pub(super) struct Sum {
     loads: u64,
     stores: u64,
     /// Accesses, those of instructions without bytes too.
-    accesses: usize,
+    pub(super) accesses: usize,
     /// Cycles for which ports are taken, by class.
     work: Vec<u64>,
 }
 
 impl Sum {
-    fn of(code: &Code, run: Run) -> Sum {
+    pub(super) fn of(code: &Code, run: Run) -> Sum {
         let mut sum = Sum { count: run.count, work: vec![0; code.ports.classes.len()], ..Sum::default() };
         let (mut n, end) = (run.first, run.first + run.count);
         while n < end {
@@ -52,7 +51,7 @@ impl Sum {
         sum
     }
 
-    fn add_to(&self, tally: &mut Tally, places: &mut [u64], work: &mut [u64]) {
+    pub(super) fn add_to(&self, tally: &mut Tally, places: &mut [u64], work: &mut [u64]) {
         // Each has a place for retiring of its own.
         places[Cause::Base as usize] += self.slots;
         tally.timed += self.instructions;
@@ -65,28 +64,5 @@ impl Sum {
         tally.loads += self.loads;
         tally.stores += self.stores;
         work.iter_mut().zip(&self.work).for_each(|(work, more)| *work += more);
-    }
-}
-
-impl Pipeline {
-    /// Count a run that is to be worked out; the instructions in it are counted one by one where `counted` says so.
-    ///
-    /// # Errors
-    /// When it does not make so many accesses.
-    pub(super) fn count_run(&mut self, run: Run, accesses: usize, counted: bool) -> Result<(), String> {
-        let known = &mut self.sums[run.first as usize];
-        if known.count != run.count {
-            *known = Sum::of(&self.code, run);
-        }
-        if known.accesses != accesses {
-            let addr = self.code.insts[run.first as usize].addr;
-            return Err(format!(
-                "{accesses} accesses to memory in the run of code at {addr:#x}, where the semantics say {}",
-                known.accesses
-            ));
-        }
-        known.add_to(&mut self.tally, &mut self.places, &mut self.work);
-        self.tally.instructions += if counted { 0 } else { known.instructions };
-        Ok(())
     }
 }

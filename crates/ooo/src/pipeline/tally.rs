@@ -1,11 +1,34 @@
 //! Counting.
 
 use super::marks::{Marks, Tally};
+use super::memo::Run;
 use super::state::Pipeline;
+use super::sums::Sum;
 use crate::events::{Cause, Counts};
 use ciphermill_machine::core::Event;
 
 impl Pipeline {
+    /// Count a run that is to be worked out; the instructions in it are counted one by one where `counted` says so.
+    ///
+    /// # Errors
+    /// When it does not make so many accesses.
+    pub(super) fn count_run(&mut self, run: Run, accesses: usize, counted: bool) -> Result<(), String> {
+        let known = &mut self.sums[run.first as usize];
+        if known.count != run.count {
+            *known = Sum::of(&self.code, run);
+        }
+        if known.accesses != accesses {
+            let addr = self.code.insts[run.first as usize].addr;
+            return Err(format!(
+                "{accesses} accesses to memory in the run of code at {addr:#x}, where the semantics say {}",
+                known.accesses
+            ));
+        }
+        known.add_to(&mut self.tally, &mut self.places, &mut self.work);
+        self.tally.instructions += if counted { 0 } else { known.instructions };
+        Ok(())
+    }
+
     /// Counts that belong to cycles, as they stand.
     pub(super) fn marks(&self) -> Marks {
         let mut marks = self.marks_here();
