@@ -419,10 +419,9 @@ fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, 
     };
     let known = if records.iter().any(|r| forms::fits(r, body)) {
         let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
-        let split = split.as_ref().unwrap_or(body);
         let mut forms = forms::plain(body, sides);
-        forms.extend(forms::plain(split, sides));
-        forms.extend(forms::all(split, sides, asked.kept, bound, None)?);
+        forms.extend(split.iter().flat_map(|split| forms::plain(split, sides)));
+        forms.extend(forms::all(split.as_ref().unwrap_or(body), sides, asked.kept, bound, None)?);
         if ring.is_some() {
             forms.extend(forms::all(body, sides, asked.kept, bound, ring)?);
         }

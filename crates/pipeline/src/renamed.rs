@@ -109,16 +109,15 @@ fn in_body(body: &mut Body, number: &mut dyn FnMut(Kind, u32) -> u32) {
 }
 
 fn in_inst(inst: &mut VInst, number: &mut dyn FnMut(Kind, u32) -> u32) {
-    let mut register = |v: VReg| VReg(number(Kind::Register, v.0));
+    let mut register = |v: &mut VReg| *v = VReg(number(Kind::Register, v.0));
     for op in &mut inst.ops {
-        *op = match *op {
-            VOp::Use(v) => VOp::Use(register(v)),
-            VOp::Def(v) => VOp::Def(register(v)),
-            VOp::Tied { used, def } => VOp::Tied { used: register(used), def: register(def) },
-            other => other,
-        };
+        match op {
+            VOp::Use(v) | VOp::Def(v) => register(v),
+            VOp::Tied { used, def } => [used, def].into_iter().for_each(&mut register),
+            _ => {}
+        }
     }
-    inst.fixed_uses.iter_mut().chain(&mut inst.fixed_defs).for_each(|f| f.0 = register(f.0));
+    inst.fixed_uses.iter_mut().chain(&mut inst.fixed_defs).for_each(|f| register(&mut f.0));
     for op in &mut inst.ops {
         if let VOp::Block(b) = op {
             *b = number(Kind::Block, *b);

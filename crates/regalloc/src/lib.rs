@@ -7,9 +7,9 @@
 //!
 //! # Phases
 //!
-//! 1. Instructions overwrite the source that is not wanted again ([`commute`]). A few instruction orders of lower register pressure ([`order`], and with late expressions [`sink`]), of which
-//!    the one is taken that is cheapest to allocate ([`best`]), and values made
-//!    again where that costs less than to spill them ([`again`]). Words at neighbouring addresses are loaded and
+//! 1. Instructions overwrite the source that is not wanted again ([`commute`]). Of a few instruction orders of lower
+//!    register pressure ([`order`], and with late expressions [`sink`]) the one is taken that is cheapest to
+//!    allocate ([`best`]), and values are made again where that costs less than to spill them ([`again`]). Words at neighbouring addresses are loaded and
 //!    stored together ([`runs`]).
 //! 2. On two-address machines, allocation in passes over the function, with memory operands
 //!    ([`scan`], [`fold`]). On others `regalloc2` allocates ([`allocate`]).
