@@ -22,6 +22,9 @@ NOTHING, PROVED = "nothing", "proved"
 #: The search that a run makes, whose schedules are wanted as well.
 AS_A_RUN = {"times": 1, "round": 0}
 
+#: An entry that is new, and those that it took the place of.
+Written = tuple[dict[str, Any], list[dict[str, Any]]]
+
 
 @dataclass(frozen=True)
 class Step:
@@ -36,8 +39,21 @@ class Step:
     gone: int = 0
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a search found: whether any loop has a schedule that can be written down, and a better program if there is one."""
+
+    any: bool
+    #: The program with `merged`, no slower than before; None where it would be slower, or nothing is new.
+    better: Measurement | None = None
+    merged: list[dict[str, Any]] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
+
+
 def begin(cell: Cell, module: engine.Module, dropped: Collection[str] = ()) -> Step:
     """What a cell's search begins with; from the journal where that knows it.
+
+    A cell that a run's own search proves the shortest is done with it: its schedules are kept at once.
 
     Raises InputError for a program that cannot be measured, or is not verified.
     """
@@ -62,10 +78,18 @@ def begin(cell: Cell, module: engine.Module, dropped: Collection[str] = ()) -> S
         key, cell.title, before.cycles_per_block, now.cycles_per_block, before.bounds["lower"], seconds,
         PROVED if proved(now) else "", kept=named(entries),
     )  # fmt: skip
-    if record.closed and dropped:
-        keep(cell, [], {}, dropped)
+    new: list[Written] = []
+    if record.closed and not entries:
+        # Nothing shorter is to be found, but what is kept spares runs the search.
+        found = searched(cell, module, record, entries, AS_A_RUN)
+        if found.better is not None:
+            new = found.written
+            record = msgspec.structs.replace(record, now=found.better.cycles_per_block)
+    if record.closed and (new or dropped):
+        keep(cell, [entry for entry, _ in new], cell.origin(module), dropped)
+        record = msgspec.structs.replace(record, kept=named(own(cell, ())))
     journal.write(cell.name, record)
-    return Step(record, gone=gone)
+    return Step(record, told(new), gone=gone)
 
 
 def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, int], dropped: Collection[str]) -> Step:
@@ -81,23 +105,14 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
     after, new = record.now, []
     closed = NOTHING
     for search in ({"times": times, "round": number}, AS_A_RUN):
-        found = records(cell, module, entries, search)
-        if not found:
+        found = searched(cell, module, record, entries, search)
+        if not found.any:
             break
         closed = record.closed
-        origin = cell.origin(module)
-        merged, written = schedules.merged(entries, found, cell.note, origin)
-        if written:
-            # Only what loops take stays: of a form that the code does not have nothing does.
-            merged = taken(merged, records(cell, module, merged, AS_A_RUN))
-            written = [(entry, replaced) for entry, replaced in written if entry in merged]
-        m = measured(cell, module, merged) if written else None
-        if m is not None and gains(record, m):
-            if not m.verified:
-                raise InternalError(f"{cell.title}: not verified with new schedules: {m.failure}")
-            after, new = m.cycles_per_block, written
-            closed = PROVED if proved(m) else closed
-            dropped = {*dropped, *(entry["loop"] for entry in entries if entry not in merged)}
+        if found.better is not None:
+            after, new = found.better.cycles_per_block, found.written
+            closed = PROVED if proved(found.better) else closed
+            dropped = {*dropped, *(entry["loop"] for entry in entries if entry not in found.merged)}
         if new or entries:
             break
     if new or dropped:
@@ -108,7 +123,31 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
         record, now=after, closed=closed, rounds=(*record.rounds, done), kept=named(left)
     )  # fmt: skip
     journal.write(cell.name, record)
-    return Step(record, [{"ii": entry["ii"], "instead": least(replaced)} for entry, replaced in new])
+    return Step(record, told(new))
+
+
+def searched(
+    cell: Cell, module: engine.Module, record: Record, entries: Sequence[dict[str, Any]], search: dict[str, int]
+) -> Found:
+    """A search that goes on from some entries, and what of its schedules is worth keeping; nothing is written."""
+    new = records(cell, module, entries, search)
+    merged, written = schedules.merged(entries, new, cell.note, cell.origin(module))
+    if not written:
+        return Found(bool(new))
+    # Only what loops take stays: of a form that the code does not have nothing does.
+    merged = taken(merged, records(cell, module, merged, AS_A_RUN))
+    written = [(entry, replaced) for entry, replaced in written if entry in merged]
+    after = measured(cell, module, merged) if written else None
+    if after is None or not gains(record, after):
+        return Found(True)
+    if not after.verified:
+        raise InternalError(f"{cell.title}: not verified with new schedules: {after.failure}")
+    return Found(True, after, merged, written)
+
+
+def told(new: Iterable[Written]) -> list[dict[str, Any]]:
+    """What is new in the file, as a step tells it."""
+    return [{"ii": entry["ii"], "instead": least(replaced)} for entry, replaced in new]
 
 
 def gains(record: Record, after: Measurement) -> bool:
