@@ -15,7 +15,6 @@ Measurements are made, or found kept, by the same code as in
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,7 @@ from ..measurement import Measurement
 from ..progress import Progress
 from ..study import layout, results
 from ..study import measure as measuring
-from . import commentary, drawing, evidence, kernels, pipelines, survey
+from . import commentary, drawing, kernels, pipelines, survey
 
 #: Optional: what imports them (`page`, `figures`) is imported where `check_installed` has seen them.
 NEEDED = ("altair", "jinja2", "vl_convert")
@@ -73,8 +72,6 @@ def write(out: Path, studies: list[layout.Study], progress: Progress = lambda it
     answers = measuring.measure_all([*(work for study in studies for work in study.work()), *asked], progress)
     solved = [results.solve(study, answers) for study in studies]
     compared = [(work, answers[measuring.key(work)]) for work in asked]
-    kept = [asked for asked, m in compared if isinstance(m, Measurement) and m.verified and evidence.is_kept(m)]
-    answers |= measuring.measure_all([{**asked, "fresh": True} for asked in kept], progress)
     loops = list(
         {measuring.key(k): k for comment in comments for k in (kernel.given() for kernel in comment.kernel)}.values()
     )
@@ -92,7 +89,6 @@ def write(out: Path, studies: list[layout.Study], progress: Progress = lambda it
         list(zip(solved, comments, strict=True)),
         list(zip(loops, explained, strict=True)),
         list(zip(asked_for, traced, strict=True)),
-        fresh_of(answers),
     )
     text = page.render(content).encode()
     _put(out, text, "-o")
@@ -106,12 +102,6 @@ def distinct(asked: Iterable[Sequence[layout.Settings]]) -> list[dict[str, Any]]
     """Settings of several studies, each once."""
     given = [settings.given() for each in asked for settings in each]
     return list({measuring.key(settings): settings for settings in given}.values())
-
-
-def fresh_of(answers: measuring.Answers) -> dict[str, Measurement]:
-    """The measurements whose schedules were searched for in the run itself, by the settings of the same without that."""
-    asked = ((json.loads(key), m) for key, m in answers.items() if isinstance(m, Measurement) and m.verified)
-    return {measuring.key({k: v for k, v in of.items() if k != "fresh"}): m for of, m in asked if of.get("fresh")}
 
 
 def draw(solved: list[results.Result], folder: Path) -> list[Path]:

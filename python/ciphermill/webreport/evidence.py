@@ -11,13 +11,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from .. import hardware, library, paths, report
 from .._core import InputError
 from ..measurement import Measurement
-from ..study.measure import key
 
 #: What options are when nobody gives them.
 USUAL = (("optimise", "speed"), ("cc", "zig"))
@@ -69,8 +67,8 @@ def is_kept(m: Measurement) -> bool:
     return any(loop.get("recorded") for loop in m.get("loops") or ())
 
 
-def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = None) -> dict[str, Any]:
-    """The record of one measurement; ``fresh`` is the same with schedules searched for in the run itself."""
+def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
+    """The record of one measurement."""
     if "hardware" in asked:
         return of_hardware(asked, m)
     provenance = m.provenance
@@ -79,7 +77,7 @@ def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = Non
         "title": f"{m.cipher}/{m.variant}, {m.direction}, {m.key_bits}-bit key, on {m.machine}",
         "command": command(asked),
         "why": m.why,
-        "schedule": schedule(m, fresh),
+        "schedule": schedule(m),
         "bottleneck": m.bottleneck,
         "verified": m.verified,
         "timing": report.constant_time(m),
@@ -156,20 +154,17 @@ def machine_file(name: str) -> str:
         return name
 
 
-def schedule(m: Measurement, fresh: Measurement | None) -> str | None:
-    """That schedules are kept ones, and what a search of the run's own gives; None where they are not."""
+def schedule(m: Measurement) -> str | None:
+    """That schedules are kept ones; None where they are not."""
     if not is_kept(m):
         return None
-    own = "" if fresh is None else f"; a run's own search gives {report.number(fresh.cycles_per_block)} cycles a block"
-    return f"{report.kept(m).strip().removeprefix('with ')}, from an earlier, longer search{own}"
+    return f"{report.kept(m).strip().removeprefix('with ')}, from an earlier, longer search; with --fresh a run searches itself"
 
 
 class Book:
     """All records of a page; each measurement stands in it once."""
 
-    def __init__(self, fresh: Mapping[str, Measurement] = MappingProxyType({})) -> None:
-        #: By the settings of the measurement that they stand beside.
-        self.fresh = fresh
+    def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self._places: dict[str, int] = {}
 
@@ -178,5 +173,5 @@ class Book:
         line = command(asked)
         if line not in self._places:
             self._places[line] = len(self.records)
-            self.records.append(of(asked, measurement, self.fresh.get(key(asked))))
+            self.records.append(of(asked, measurement))
         return self._places[line]

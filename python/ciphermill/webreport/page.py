@@ -18,12 +18,12 @@ from markupsafe import Markup, escape
 from .. import _core, library, manifest
 from ..measurement import Measurement
 from ..study.layout import Table, cells_of
-from ..study.measure import Missing, key
+from ..study.measure import Missing
 from ..study.results import Cell, Place, Result
 from ..study.text import sentence
 from . import colours, drawing, figures, kernels, numbers, pipelines
 from .commentary import Commentary, spoken
-from .evidence import Book
+from .evidence import Book, is_kept
 from .figures import Figure
 from .words import NEAR
 
@@ -38,8 +38,6 @@ class Content:
     kernels: Sequence[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
     #: Settings, with the measurement that has the pipeline they ask for.
     pipelines: Sequence[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
-    #: Measurements with schedules searched for in the run itself, by the settings of the same with kept ones.
-    fresh: Mapping[str, Measurement] = field(default_factory=dict)
 
 
 def render(content: Content) -> str:
@@ -49,7 +47,7 @@ def render(content: Content) -> str:
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
-    book = Book(content.fresh)
+    book = Book()
     cells: list[dict[str, Any]] = []
     start = overview(content.survey, book) if content.survey else None
     studies = [study(result, comment, book, cells) for result, comment in content.studies]
@@ -144,8 +142,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cell["missing"] = f"not verified: {m.failure}"
         else:
             ground, ink = colours.heat(m.cycles_per_byte, least, most)
-            own = book.fresh.get(key(asked))
-            cell |= {"fresh": own.cycles_per_byte if own else None}
+            cell |= {"kept": is_kept(m)}
             cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m),
                      "constant_time": m.get("constant_time") is True}  # fmt: skip
         rows[name]["cells"].append(cell)
@@ -165,7 +162,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         "legend": [{"ground": g, "value": least * (most / least) ** (i / (len(colours.CIVIDIS) - 1)), "ink": colours.text_on(g)}
                    for i, g in enumerate(colours.CIVIDIS)],
         "fastest": {"name": first, "machines": times, "of": len(best)},
-        "kept": any(c.get("fresh") for r in rows.values() for c in r["cells"]),
+        "kept": any(c.get("kept") for r in rows.values() for c in r["cells"]),
         "count": len(good),
         "asked": len(survey),
         "figures": drawn(shown),
