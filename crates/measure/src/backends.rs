@@ -2,10 +2,10 @@
 
 use crate::error::MeasureError;
 use crate::plan::grouped;
+use crate::sampling::Timed;
 use crate::shape::Call;
 use crate::target::{Halt, Target};
 use ciphermill_audit::tracker::Tracker;
-use ciphermill_ooo::Sampling;
 use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
@@ -110,10 +110,10 @@ impl Simulated {
         self.sim.circuits(func, &call.args, loops).map_err(MeasureError::internal)
     }
 
-    /// Time only windows from now on, on machines with such a core.
-    pub fn sample(&mut self, sampling: Option<Sampling>) {
+    /// Give cycles to so much from now on, on machines with a core that schedules at run time.
+    pub fn time(&mut self, timed: Timed) {
         if let Some(core) = self.sim.pipeline() {
-            core.sample(sampling);
+            timed.begin(core);
         }
     }
 

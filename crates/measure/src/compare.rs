@@ -9,12 +9,12 @@ use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::margins::Margins;
 use crate::plan::{RunPlan, backstop};
+use crate::sampling::Timed;
 use crate::shape::Call;
 use crate::shared::{self, Judged};
 use crate::sparse::Sparse;
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
-use ciphermill_ooo::Sampling;
 use ciphermill_program::Program;
 use ciphermill_sim::Stats;
 use std::sync::Arc;
@@ -37,35 +37,22 @@ pub struct Outcome {
     pub ran: Vec<bool>,
 }
 
-/// Run a plan on both.
-///
-/// # Errors
-/// When the module itself traps (the request is at fault), or the simulated
-/// machine stops where the reference does not (we are).
-pub fn side_by_side(wasm: &[u8], program: &Program, plan: &RunPlan) -> Result<Outcome, MeasureError> {
-    sampled(wasm, program, plan, None)
-}
-
-/// The same, with only windows timed when there is a `sampling`. The reference
-/// then makes only the first of the plan's measured calls: it is an interpreter,
+/// Run a plan on both. Where only windows are timed the reference
+/// makes only the first of the plan's measured calls: it is an interpreter,
 /// and a message in pieces is sampled because it is long. What the
 /// others give is not compared with anything. A plan of this kind has no passes.
 ///
 /// # Errors
-/// As [`side_by_side`].
-pub fn sampled(
-    wasm: &[u8],
-    program: &Program,
-    plan: &RunPlan,
-    sampling: Option<Sampling>,
-) -> Result<Outcome, MeasureError> {
-    let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
+/// When the module itself traps (the request is at fault), or the simulated
+/// machine stops where the reference does not (we are).
+pub fn side_by_side(wasm: &[u8], program: &Program, plan: &RunPlan, timed: Timed) -> Result<Outcome, MeasureError> {
+    let compared = if timed == Timed::Windows { plan.measured.len().min(1) } else { plan.measured.len() };
     let judged = judge(wasm, plan, compared)?;
 
     let mut machine = Simulated::new(program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, plan).map_err(stopped)?;
     let setup_cycles = machine.stats().cycles;
-    machine.sample(sampling);
+    machine.time(timed);
     machine.reset();
     let idle = machine.stats();
     let results = run(&mut machine, &plan.measured[..compared]).map_err(stopped)?;

@@ -69,6 +69,7 @@ mod proved;
 mod request;
 mod resource;
 mod room;
+mod sampling;
 mod shape;
 mod shared;
 mod sheet;

@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::choose::choose;
 use crate::chosen::Chosen;
 use crate::circuits;
-use crate::compare::{Outcome, sampled};
+use crate::compare::{Outcome, side_by_side};
 use crate::core;
 use crate::error::MeasureError;
 use crate::fits;
@@ -21,16 +21,16 @@ use crate::probe::open;
 use crate::proved;
 use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
 use crate::resource;
+use crate::sampling::Timed;
 use crate::shape::Count;
 use crate::sizes;
 use crate::slope::Slope;
 use crate::stated;
-use crate::steady::{self, Wanted};
+use crate::steady::Wanted;
 use crate::view;
 use crate::work::{chosen, message, work};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
-use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
 use ciphermill_program::kept_schedules::KeptSchedule;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program};
@@ -65,7 +65,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
     fits::flash(machine, &chosen.program)?;
-    let sampling = sampling(machine, request, bytes);
+    let timed = Timed::of(machine, request, bytes);
     let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = &chosen.program;
@@ -80,10 +80,10 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let at = interface.at(chosen.context_at);
     let wanted = Wanted { wasm, program, interface: &at, work, unit, turn: unit * chosen.jam };
     let first = wanted.first(bytes);
-    let both = first == bytes && sampling.is_none();
+    let both = first == bytes && timed != Timed::Windows;
     let plan = if both { wanted.plan(bytes, 1)? } else { RunPlan::new(&at, work, bytes)? };
     let Outcome { stats: whole, setup_cycles, failure, passes, idle, compared, ran } =
-        sampled(wasm, program, &plan, sampling)?;
+        side_by_side(wasm, program, &plan, timed)?;
     let whole = &whole;
     fits::stacks(machine, program, whole)?;
     // The ragged end of a message costs a whole block of keystream.
@@ -170,7 +170,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         Some(trace) => {
             let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
             let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
-            let exact = sampling.is_none().then_some(whole.cycles);
+            let exact = counted.is_none_or(|c| c.sample.is_none()).then_some(whole.cycles);
             Some(view::trace(program, &plan, pages, trace, (whole.instructions, exact))?)
         }
         None => None,
@@ -241,19 +241,6 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         sizes,
         provenance: provenance(wasm, request, machine, &work, bytes),
     })
-}
-
-/// Messages longer than this are sampled where the core schedules at run time.
-const SAMPLE_FROM: u32 = steady::LONG;
-
-/// Windows of about seven in a hundred instructions. Each holds more than the longest period
-/// of the ciphers here (HC-128 is back at its first table after some 25,000 instructions), so
-/// that with the regular code of ciphers the confidence interval of some dozens of windows is
-/// well below a hundredth.
-const SAMPLING: Sampling = Sampling { period: 500_000, warm: 2_000, window: 32_000 };
-
-fn sampling(machine: &Machine, request: &Request, bytes: u32) -> Option<Sampling> {
-    (machine.core.is_some() && bytes > SAMPLE_FROM && !request.whole).then_some(SAMPLING)
 }
 
 /// A slope of cycles between two messages can be below the same slope of a

@@ -9,6 +9,7 @@ use crate::compare::side_by_side;
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{RunPlan, Work};
+use crate::sampling::Timed;
 use ciphermill_program::Program;
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ pub fn short(
     let mut plan = RunPlan::new(interface, work, LENGTHS[LENGTHS.len() - 1])?;
     let lengths = LENGTHS.into_iter().filter(|&bytes| bytes <= plan.first_bytes);
     plan.passes = lengths.clone().flat_map(|bytes| [plan.call(bytes), plan.call(bytes)]).collect();
-    let made = side_by_side(wasm, program, &plan)?;
+    let made = side_by_side(wasm, program, &plan, Timed::Everything)?;
     let message = |(bytes, pass): (u32, &ciphermill_sim::Stats)| Message { bytes, cycles: pass.cycles };
     Ok((lengths.zip(made.passes.iter().skip(1).step_by(2)).map(message).collect(), made.failure))
 }

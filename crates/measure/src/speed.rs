@@ -18,6 +18,7 @@ use crate::pipeline;
 use crate::plan::{RunPlan, backstop};
 use crate::probe::open;
 use crate::request::Request;
+use crate::sampling::Timed;
 use crate::target::{prepare, run};
 use crate::work::{message, work};
 use ciphermill_ir::PAGE_BYTES;
@@ -61,6 +62,7 @@ fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureErro
     for _ in 0..runs {
         let mut simulated = Simulated::new(&program, pages, backstop(plan.limit))?;
         prepare(&mut simulated, &plan).map_err(stopped)?;
+        simulated.time(Timed::of(&program.machine, request, bytes));
         simulated.reset();
         let start = Instant::now();
         run(&mut simulated, &plan.measured).map_err(stopped)?;

@@ -22,6 +22,7 @@ use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{RunPlan, Work};
+use crate::sampling::Timed;
 use crate::shape::Count;
 use crate::slope::Slope;
 use ciphermill_machine::Machine;
@@ -166,7 +167,7 @@ impl Wanted<'_> {
         loop {
             let outcome = match known.take() {
                 Some(outcome) => outcome,
-                None => side_by_side(self.wasm, self.program, &self.plan(length, times)?)?,
+                None => side_by_side(self.wasm, self.program, &self.plan(length, times)?, Timed::Everything)?,
             };
             let (failure, steady) = (outcome.failure.clone(), self.of(length, outcome)?);
             let longer = if self.calls() { length * times * 2 } else { length * 2 };
@@ -221,7 +222,7 @@ impl Wanted<'_> {
         if !self.calls() {
             plan.passes.remove(0);
         }
-        let run = side_by_side(self.wasm, self.program, &plan).map_err(Trial::Failed)?;
+        let run = side_by_side(self.wasm, self.program, &plan, Timed::Everything).map_err(Trial::Failed)?;
         if let Some(failure) = run.failure {
             return Err(Trial::Differs(failure));
         }

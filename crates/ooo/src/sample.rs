@@ -11,6 +11,9 @@
 //! is the sum over the windows times all instructions over theirs. The cycles
 //! per instruction of the windows are taken as a sample of independent ones;
 //! the confidence interval is the mean's, for 95 % of such samples.
+//!
+//! Windows may begin with the run, or after a part of it that is timed as a whole ([`Sampler::after`]); what is
+//! extrapolated is then the rest.
 
 use serde::Serialize;
 
@@ -28,7 +31,7 @@ pub struct Sampling {
 #[derive(Clone, Copy, Default, PartialEq, Debug, Serialize)]
 pub struct Sample {
     pub windows: u64,
-    /// Instructions of all windows, and of the run.
+    /// Instructions of all windows and of what was timed before the first, and of the run.
     pub timed: u64,
     pub instructions: u64,
     /// Half the width of the 95 % confidence interval of the cycles, as a
@@ -64,6 +67,13 @@ impl Sampler {
         Sampler { at: plan.period / 2, plan, phase: Phase::Between, windows: Vec::new() }
     }
 
+    /// The same after what was timed as a whole: the first window comes at once.
+    pub fn after(plan: Sampling) -> Sampler {
+        let sampler = Sampler::new(plan);
+        let at = sampler.plan.period - (sampler.plan.warm + sampler.plan.window);
+        Sampler { at, ..sampler }
+    }
+
     /// So many instructions have passed: the phase that the next are in, if it
     /// is another one.
     #[inline(always)]
@@ -83,8 +93,10 @@ impl Sampler {
         Some(next)
     }
 
-    /// The sample, of a run of so many instructions.
-    pub fn sample(&self, instructions: u64) -> Sample {
+    /// The sample, of a run of so many instructions of which the first took so many cycles.
+    ///
+    /// With fewer than two windows nothing is known of how they differ: the interval is then all of what was not timed.
+    pub fn sample(&self, instructions: u64, whole: (f64, u64)) -> Sample {
         let n = self.windows.len() as f64;
         let timed: f64 = self.windows.iter().map(|w| w.1).sum();
         let cycles: f64 = self.windows.iter().map(|w| w.0).sum();
@@ -92,12 +104,14 @@ impl Sampler {
         // Variance of a ratio of sums (Cochran, Sampling Techniques, 2.11).
         let spread: f64 = self.windows.iter().map(|w| (w.0 - ratio * w.1).powi(2)).sum();
         let mean = timed / n;
-        let error = if n > 1.0 { (spread / (n - 1.0) / n).sqrt() / mean } else { f64::INFINITY };
+        let error = if n > 1.0 { (spread / (n - 1.0) / n).sqrt() / mean } else { ratio / 1.96 };
+        let left = (instructions - whole.1) as f64;
+        let all = whole.0 + ratio * left;
         Sample {
             windows: self.windows.len() as u64,
-            timed: timed as u64,
+            timed: whole.1 + timed as u64,
             instructions,
-            interval: if ratio > 0.0 { 1.96 * error / ratio } else { 0.0 },
+            interval: if all > 0.0 { 1.96 * error * left / all } else { 0.0 },
         }
     }
 }
@@ -135,10 +149,24 @@ mod tests {
         let mut s = Sampler::new(Sampling { period: 100, warm: 10, window: 20 });
         s.windows = vec![(10.0, 20.0), (12.0, 20.0), (11.0, 20.0), (11.0, 20.0)];
         // Mean 0.55; deviations -1 1 0 0: variance 2/3, of the mean 1/6; 0.408 / 20 / 0.55.
-        let sample = s.sample(1000);
+        let sample = s.sample(1000, (0.0, 0));
         assert_eq!((sample.windows, sample.timed), (4, 80));
         assert!((sample.interval - 1.96 * (1.0f64 / 6.0).sqrt() / 20.0 / 0.55).abs() < 1e-12);
         s.windows = vec![(10.0, 20.0); 4];
-        assert_eq!(s.sample(1000).interval, 0.0);
+        assert_eq!(s.sample(1000, (0.0, 0)).interval, 0.0);
+    }
+
+    #[test]
+    fn what_was_timed_as_a_whole_is_sure() {
+        let mut s = Sampler::after(Sampling { period: 100, warm: 10, window: 20 });
+        assert_eq!(s.pass(1), Some(Phase::Before));
+        s.windows = vec![(10.0, 20.0), (12.0, 20.0), (11.0, 20.0), (11.0, 20.0)];
+        let alone = s.sample(1000, (0.0, 0));
+        // Of 550 cycles half are sure.
+        let half = s.sample(1000, (275.0, 500));
+        assert_eq!((half.windows, half.timed), (4, 580));
+        assert!((half.interval - alone.interval / 2.0).abs() < 1e-12);
+        s.windows = vec![(10.0, 20.0)];
+        assert_eq!(s.sample(1000, (250.0, 500)).interval, 0.5);
     }
 }

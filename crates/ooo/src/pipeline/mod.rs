@@ -106,6 +106,9 @@ impl Pipeline {
         }
         self.straight(run, accesses)?;
         self.remember(run);
+        if let Some(later) = &mut self.later {
+            later.worked += self.tally.instructions - before;
+        }
         self.pass(self.tally.instructions - before);
         Ok(())
     }

@@ -20,7 +20,7 @@ use crate::mem::stores::{Store, Stores};
 use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::queues::Choice;
-use crate::sample::Sampler;
+use crate::sample::{Sampler, Sampling};
 use crate::words::{Reader, Writer};
 use ciphermill_machine::Machine;
 use ciphermill_machine::core::{Core, Disambiguation, PartialReads, QueueChoice, Renaming};
@@ -125,6 +125,7 @@ pub struct Pipeline {
     pub(super) base: crate::mem::Counts,
     pub(super) base_walks: u64,
     pub(super) windows: Option<Box<Windows>>,
+    pub(super) later: Option<Later>,
     pub(super) chains: Option<Chains>,
     pub log: Option<Log>,
     /// Bits of an address below the size of every instruction.
@@ -137,6 +138,17 @@ pub(super) struct Windows {
     /// Counts at the start of the window, and sums over those before.
     pub(super) before: Marks,
     pub(super) sums: Marks,
+    /// Counts of what was timed as a whole before the first.
+    pub(super) whole: Marks,
+}
+
+/// Windows that are to begin where little of a run has been seen before.
+pub(super) struct Later {
+    pub(super) sampling: Sampling,
+    /// Instructions after which it is asked again.
+    pub(super) at: u64,
+    /// Instructions that were worked out since it was asked.
+    pub(super) worked: u64,
 }
 
 impl Pipeline {
@@ -205,6 +217,7 @@ impl Pipeline {
             base: crate::mem::Counts::default(),
             base_walks: 0,
             windows: None,
+            later: None,
             chains: None,
             log: None,
             pc_shift: pc_shift(code.insts.iter().map(|i| u32::from(i.bytes))),

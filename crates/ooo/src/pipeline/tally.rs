@@ -54,10 +54,7 @@ impl Pipeline {
         self.places = [0; Cause::ALL.len()];
         self.work.fill(0);
         self.calendar.starts = [0; 32];
-        if let Some(windows) = &mut self.windows {
-            windows.sums = Marks::default();
-            windows.sampler.windows.clear();
-        }
+        self.begin_again();
         self.base = self.memory.counts;
         self.base_walks = self.memory.walks();
     }
@@ -65,7 +62,7 @@ impl Pipeline {
     /// Everything counted since the last reset.
     pub fn counts(&self) -> Counts {
         let marks = match &self.windows {
-            Some(windows) => self.scaled(&windows.sums),
+            Some(windows) => self.scaled(windows),
             None => self.marks(),
         };
         let (t, m, b) = (&marks.tally, &self.memory.counts, &self.base);
