@@ -14,8 +14,9 @@ instead, without any compiler in between.
 
 The goals are for a core of a current desktop computer that does nothing else:
 150 million instructions per second with ideal memory, half of that with
-caches; 30 million on a core that schedules at run time, whose machine file
-says what caches it has. --check makes missing one the exit code 1.
+caches; 50 million on a core that schedules at run time, whose machine file
+says what caches it has, and of which a message as long as this is sampled where
+it does not come back to its states. --check makes missing one the exit code 1.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ CACHES = ("memory.icache.enabled=true", "memory.dcache.enabled=true")
 GOALS = {"ideal": 150.0, "caches": 75.0}
 
 #: The same on a core that schedules at run time.
-GOALS_AT_RUN_TIME = {"own": 30.0}
+GOALS_AT_RUN_TIME = {"own": 50.0}
 
 
 def timed(module: engine.Module, machine: str, memory: str, length: int, runs: int) -> dict:
