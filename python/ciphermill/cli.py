@@ -21,7 +21,7 @@ from .commands.output import OUR_FAULT, complain
 
 app = typer.Typer(
     name="ciphermill",
-    help="What a block or stream cipher costs on a processor you describe, and why.",
+    help="What a cipher, hash or kernel costs on a processor you describe, and why.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

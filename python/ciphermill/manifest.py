@@ -136,9 +136,24 @@ def find(cipher: str) -> Cipher:
             f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)"
         )
     raise InputError(
-        f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "
+        f"no cipher {cipher!r}{meant(cipher) or did_you_mean(cipher, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .c, .wasm or .toml"
     )
+
+
+def meant(word: str) -> str:
+    """Where a built-in cipher's title or variant has a word that was given as its name (``sha3``): which."""
+    wanted = _letters(word)
+    for cipher in map(find, names() if wanted else ()):
+        if any(wanted == _letters(variant) for variant in cipher.variants):
+            return f" (did you mean {cipher.name} --variant {word.lower()}?)"
+        if wanted in {_letters(part) for part in cipher.title.split()}:
+            return f" (did you mean {cipher.name!r}, {cipher.title}?)"
+    return ""
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
 
 
 def _single(path: Path) -> Cipher:

@@ -23,6 +23,8 @@ from ciphermill.manifest import find
     ("arguments", "message"),
     [
         (["run", "rijndel"], "no cipher 'rijndel' (did you mean 'rijndael'?); there are "),
+        (["run", "aes"], "no cipher 'aes' (did you mean 'rijndael', Rijndael (AES)?); there are "),
+        (["run", "SHA3-256"], "no cipher 'SHA3-256' (did you mean keccak --variant sha3-256?); there are "),
         (["run", "rijndael", "--on", "leon3"], "no machine 'leon3' (did you mean 'leon2'?); there are "),
         (["run", "rijndael", "--on", "no/such.toml"], "no/such.toml: no such file; "),
         (["run", "no/such.c"], "no/such.c: no such file; "),
