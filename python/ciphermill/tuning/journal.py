@@ -38,7 +38,7 @@ class Record(msgspec.Struct, frozen=True):
     key: str
     #: For readers of the file.
     title: str
-    #: Cycles a block with a run's own search, with what is kept, and their lower bound.
+    #: Cycles a block with a run's own search, with what is kept, and the lower bound of the latter.
     before: float
     now: float
     lower: float

@@ -75,7 +75,7 @@ def begin(cell: Cell, module: engine.Module, dropped: Collection[str] = ()) -> S
         # A measurement that was found in the cache took no time.
         seconds = max(seconds, known.seconds)
     record = Record(
-        key, cell.title, before.cycles_per_block, now.cycles_per_block, before.bounds["lower"], seconds,
+        key, cell.title, before.cycles_per_block, now.cycles_per_block, now.bounds["lower"], seconds,
         PROVED if proved(now) else "", kept=named(entries),
     )  # fmt: skip
     new: list[Written] = []
@@ -84,7 +84,7 @@ def begin(cell: Cell, module: engine.Module, dropped: Collection[str] = ()) -> S
         found = searched(cell, module, record, entries, AS_A_RUN)
         if found.better is not None:
             new = found.written
-            record = msgspec.structs.replace(record, now=found.better.cycles_per_block)
+            record = with_program(record, found.better)
     if record.closed and (new or dropped):
         keep(cell, [entry for entry, _ in new], cell.origin(module), dropped)
         record = msgspec.structs.replace(record, kept=named(own(cell, ())))
@@ -102,7 +102,7 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
     times, number = effort
     started = time.perf_counter()
     entries = own(cell, dropped)
-    after, new = record.now, []
+    after, new = record, []
     closed = NOTHING
     for search in ({"times": times, "round": number}, AS_A_RUN):
         found = searched(cell, module, record, entries, search)
@@ -110,7 +110,7 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
             break
         closed = record.closed
         if found.better is not None:
-            after, new = found.better.cycles_per_block, found.written
+            after, new = with_program(record, found.better), found.written
             closed = PROVED if proved(found.better) else closed
             dropped = {*dropped, *(entry["loop"] for entry in entries if entry not in found.merged)}
         if new or entries:
@@ -120,7 +120,7 @@ def go_on(cell: Cell, module: engine.Module, record: Record, effort: tuple[int, 
     done = Round(times, number, time.perf_counter() - started)
     left = own(cell, ())
     record = msgspec.structs.replace(
-        record, now=after, closed=closed, rounds=(*record.rounds, done), kept=named(left)
+        after, closed=closed, rounds=(*record.rounds, done), kept=named(left)
     )  # fmt: skip
     journal.write(cell.name, record)
     return Step(record, told(new))
@@ -143,6 +143,11 @@ def searched(
     if not after.verified:
         raise InternalError(f"{cell.title}: not verified with new schedules: {after.failure}")
     return Found(True, after, merged, written)
+
+
+def with_program(record: Record, m: Measurement) -> Record:
+    """The record with a better program's cycles and their bound: one in another form has other instructions."""
+    return msgspec.structs.replace(record, now=m.cycles_per_block, lower=m.bounds["lower"])
 
 
 def told(new: Iterable[Written]) -> list[dict[str, Any]]:
