@@ -144,6 +144,14 @@ def test_the_command(cli, tmp_path):
     assert json.loads((tmp_path / "p.json").read_text())["traceEvents"]
 
 
+@pytest.mark.parametrize("machine", ["core2", "pentiumpro"])
+@pytest.mark.parametrize(("cipher", "variant"), [("sosemanuk", "bytewise"), ("rijndael", "ttable"), ("des", "tables")])
+def test_a_run_with_a_log_takes_the_cycles_of_one_that_is_recalled(machine, cipher, variant):
+    """Of stretches that the core has done before a run recalls the cycles; one with a log works all of them out. The core
+    compares the two. A load and its user in one instruction once counted as a read of what that user's register had before."""
+    assert cm.trace(cipher, on=machine, variant=variant, count=1).verified
+
+
 def test_refused(refused):
     assert "rv32 has no out-of-order core" in refused("trace", "rc6", "--on", "rv32")
     assert refused("trace", "rc6", "--on", "core2", "--first", "999999999").startswith(

@@ -103,8 +103,8 @@ pub struct Judged {
 }
 
 pub static DESCRIBED: Memo<Described> = Memo::new(20);
-pub static COMPILED: Memo<Compiled> = Memo::new(12);
-pub static OPTIMISED: Memo<Module> = Memo::new(24);
+pub static COMPILED: Memo<Compiled> = Memo::new(24);
+pub static OPTIMISED: Memo<Module> = Memo::new(64);
 pub static PROFILES: Memo<Profile> = Memo::new(64);
 pub static MISALIGNED: Memo<Misaligned> = Memo::new(64);
 pub static JUDGED: Memo<Judged> = Memo::new(48);

@@ -2,48 +2,54 @@
 
 use crate::code::{VFunc, VReg};
 
-/// A set of virtual registers.
+/// A set of virtual registers, which knows how many are in it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Set(Vec<u64>);
+pub struct Set {
+    words: Vec<u64>,
+    len: usize,
+}
 
 impl Set {
     pub fn new(n: u32) -> Set {
-        Set(vec![0; (n as usize).div_ceil(64)])
+        Set { words: vec![0; (n as usize).div_ceil(64)], len: 0 }
     }
 
     pub fn insert(&mut self, v: VReg) -> bool {
         let (word, bit) = (v.0 as usize / 64, 1u64 << (v.0 % 64));
-        let new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.len += usize::from(new);
         new
     }
 
     pub fn remove(&mut self, v: VReg) -> bool {
         let (word, bit) = (v.0 as usize / 64, 1u64 << (v.0 % 64));
-        let had = self.0[word] & bit != 0;
-        self.0[word] &= !bit;
+        let had = self.words[word] & bit != 0;
+        self.words[word] &= !bit;
+        self.len -= usize::from(had);
         had
     }
 
     pub fn contains(&self, v: VReg) -> bool {
-        self.0[v.0 as usize / 64] & (1u64 << (v.0 % 64)) != 0
+        self.words[v.0 as usize / 64] & (1u64 << (v.0 % 64)) != 0
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|&w| w == 0)
+        self.len == 0
     }
 
     pub fn len(&self) -> usize {
-        self.0.iter().map(|w| w.count_ones() as usize).sum()
+        self.len
     }
 
     fn union(&mut self, other: &Set) -> bool {
-        let mut changed = false;
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            changed |= *b & !*a != 0;
+        let mut more = 0;
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            more += (*b & !*a).count_ones() as usize;
             *a |= b;
         }
-        changed
+        self.len += more;
+        more > 0
     }
 }
 

@@ -87,9 +87,11 @@ impl Pipeline {
     pub(super) fn reads_fit(&mut self, lists: &Lists, uops: &[Uop]) -> bool {
         let now = self.calendar.now();
         let before = self.read_now.len();
-        for uop in uops {
+        for (n, uop) in uops.iter().enumerate() {
+            // What one of them hands to the next comes from no register.
+            let own = |r: u16| uops[..n].iter().any(|u| lists.results(u).iter().any(|made| made.reg == r));
             for &r in lists.sources(uop) {
-                if self.values[usize::from(r)].at() <= now && !self.read_now.contains(&r) {
+                if self.values[usize::from(r)].at() <= now && !self.read_now.contains(&r) && !own(r) {
                     self.read_now.push(r);
                 }
             }

@@ -114,7 +114,7 @@ impl Builder<'_, '_> {
             let by_time: Vec<(usize, &Term)> = terms.iter().enumerate().collect();
             let mut order: Vec<&(usize, &Term)> = by_time.iter().filter(openable).collect();
             // Where nothing splits, shifts are only merged: for that what is there is not given up first.
-            order.sort_by_key(|(i, t)| (!self.splits(t.value, group), std::cmp::Reverse(self.late(t)), *i));
+            order.sort_by_cached_key(|(i, t)| (!self.splits(t.value, group), std::cmp::Reverse(self.late(t)), *i));
             // Terms that would be there in time at the end of a list are no matter.
             let matters = |t: &Term| self.clock.at(t.value) > EARLY && self.late(t) + terms.len() as i64 >= best.0;
             let next = order.into_iter().filter(|t| matters(t.1)).find_map(|(i, t)| Some((*i, self.open(t, group)?)));
