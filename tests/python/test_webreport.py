@@ -368,7 +368,7 @@ def test_a_wrong_commentary_is_refused(commented, report, message):
 def unmeasured(name):
     """A study with no figure of ours that needs a measurement."""
     from ciphermill import study
-    from ciphermill.study import measure, results
+    from ciphermill.study import results
 
     found = study.find(name)
     return results.solve(found, {measure.key(asked): measure.Missing("not measured here") for asked in found.work()})
