@@ -32,6 +32,8 @@ pub struct Interface {
     pub context_at: Option<(u32, u32)>,
     /// Where RAM begins: below it are registers, or nothing.
     pub memory_start: u32,
+    /// Where the module's constants end: tables in flash stand above all of RAM.
+    pub constants_end: u32,
     /// Where the memory that buffers may take ends, on a machine that has no more.
     pub memory_end: Option<u32>,
     /// Names of all exported functions.

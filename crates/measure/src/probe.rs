@@ -80,6 +80,7 @@ impl Interface {
             heap_base,
             context_at: None,
             memory_start: 0,
+            constants_end: sizes::constants(module).map_or(0, |(_, end)| end),
             memory_end: None,
             exports,
         })
