@@ -89,3 +89,8 @@ def test_a_message_comes_in_parts_where_memory_is_small():
     """HC-128 has room for few blocks beside its 4 KB of tables: trials are as short."""
     m = cm.run("hc128", on="atmega1284p", bytes=4096)
     assert m.verified and m.bytes == 4096
+
+
+def test_costs_of_a_long_chain_do_not_overflow():
+    """Where one value is read twice by what takes it in, and so on for 27 rounds, the cost of selection doubles each time."""
+    assert cm.run("speck", on="cortex-m4", variant="s64", direction="decrypt").verified

@@ -146,7 +146,8 @@ impl Selector<'_> {
             Some(Bind::Val(v)) if self.loaded_for_this(*v, block) => self.best.get(v).map_or(0, |b| b.2),
             _ => 0,
         };
-        t.cost + binds.iter().map(leaf).sum::<u32>() + self.copies(t, binds)
+        // Along a chain of values that are each read twice the sum doubles from one to the next.
+        binds.iter().map(leaf).fold(t.cost.saturating_add(self.copies(t, binds)), u32::saturating_add)
     }
 
     /// What it costs that an instruction wants a constant in a register.
