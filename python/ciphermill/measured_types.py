@@ -88,7 +88,7 @@ class Sample(TypedDict):
     """How a run was sampled."""
 
     windows: int
-    #: Instructions of all windows, and of the run.
+    #: Instructions of all windows and of what was timed before the first, and of the run.
     timed: int
     instructions: int
     #: Half the width of the 95 % confidence interval of the cycles, as a

@@ -1,7 +1,6 @@
 //! Which part of a message is timed, on machines that schedule at run time.
 
 use crate::request::Request;
-use crate::steady;
 use ciphermill_machine::Machine;
 use ciphermill_ooo::{Pipeline, Sampling};
 
@@ -14,8 +13,8 @@ pub enum Timed {
     Windows,
 }
 
-/// Messages longer than this are sampled from their start.
-const SAMPLE_FROM: u32 = steady::LONG;
+/// Messages longer than this are sampled from their start, and have the steady state of a shorter one.
+pub const LONG: u32 = 4 << 20;
 
 /// Shorter ones are timed as a whole, whatever the core: seconds at the most.
 const SAMPLE_NEW_FROM: u32 = 64 << 10;
@@ -31,7 +30,7 @@ impl Timed {
     pub fn of(machine: &Machine, request: &Request, bytes: u32) -> Timed {
         match () {
             () if request.whole || machine.core.is_none() || bytes <= SAMPLE_NEW_FROM => Timed::Everything,
-            () if bytes > SAMPLE_FROM => Timed::Windows,
+            () if bytes > LONG => Timed::Windows,
             () => Timed::WindowsOfNew,
         }
     }

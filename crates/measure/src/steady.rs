@@ -22,7 +22,7 @@ use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{RunPlan, Work};
-use crate::sampling::Timed;
+use crate::sampling::{LONG, Timed};
 use crate::shape::Count;
 use crate::slope::Slope;
 use ciphermill_machine::Machine;
@@ -36,8 +36,7 @@ const AGREE: f64 = 0.01;
 const TURNS: u32 = 16;
 /// The state of what is told of bytes goes on, and its code may follow it: bytes in the longest pass, at least.
 const STREAM: u32 = 4096;
-/// Messages longer than this have the steady state of one of [`STEADY`] bytes.
-pub const LONG: u32 = 4 << 20;
+/// Messages longer than [`LONG`] have the steady state of one of so many bytes.
 const STEADY: u32 = 1 << 20;
 /// Instructions of a pass that may be too many for a longer one than was asked for.
 const BUDGET: u64 = 2_000_000;

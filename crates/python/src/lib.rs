@@ -30,10 +30,6 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(ciphermill, InternalError, PyRuntimeError, "An error in ciphermill itself.");
 
-/// Compiling makes and drops many small things, on several threads at once.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 thread_local! {
     /// What the last panic on this thread said.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
