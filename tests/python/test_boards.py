@@ -94,3 +94,8 @@ def test_a_message_comes_in_parts_where_memory_is_small():
 def test_costs_of_a_long_chain_do_not_overflow():
     """Where one value is read twice by what takes it in, and so on for 27 rounds, the cost of selection doubles each time."""
     assert cm.run("speck", on="cortex-m4", variant="s64", direction="decrypt").verified
+
+
+def test_a_long_vector_does_not_lie_over_tables_in_flash():
+    """One of SOSEMANUK has 128 KiB; the tables stand above RAM, below address 65536."""
+    assert cm.run("sosemanuk", on="avr", variant="branchless", direction="keysetup").verified

@@ -87,7 +87,7 @@ pub fn apply(
         }
     }
     let limit = limit.unwrap_or_else(|| plan::limit(length as usize));
-    let plan = RunPlan::laid_out(module, shape, sizes, limit, |buffer, len| {
+    let plan = RunPlan::laid_out(&module.anywhere(), shape, sizes, limit, |buffer, len| {
         Some(bytes(&buffer.name).map_or_else(|| vec![0; len], <[u8]>::to_vec))
     })?;
     target.reserve(plan.memory_bytes).map_err(MeasureError::input)?;

@@ -53,6 +53,12 @@ impl Interface {
         Interface { memory_start, memory_end, ..self.clone() }
     }
 
+    /// The interface where messages of any length find room, as on the reference interpreter: buffers begin behind
+    /// constants, which stand above all of RAM where they are in flash.
+    pub fn anywhere(&self) -> Interface {
+        Interface { heap_base: self.heap_base.max(self.constants_end), ..self.clone() }
+    }
+
     /// Is there an exported function of that name?
     pub fn has(&self, name: &str) -> bool {
         self.exports.contains(name)

@@ -80,7 +80,7 @@ struct Space {
 impl Space {
     fn new(module: &Interface) -> Space {
         let limit = module.memory_end.map_or(MEMORY_LIMIT, u64::from);
-        Space { next: u64::from(first(module)), exact: false, limit, buffers: Vec::new() }
+        Space { next: u64::from(module.heap_base), exact: false, limit, buffers: Vec::new() }
     }
 
     /// Go on to the next address of a residue modulo a power of two.
@@ -123,13 +123,7 @@ impl Space {
 
 /// Where every plan puts the context of a module of which [`Interface::context_at`] says nothing.
 pub fn context(module: &Interface) -> u32 {
-    (u64::from(first(module)).next_multiple_of(ALIGN)).min(MEMORY_LIMIT) as u32
-}
-
-/// Where buffers may begin. Nothing but a machine's memory keeps them below constants that stand above it: without one
-/// (official vectors are of any length) they begin behind these.
-fn first(module: &Interface) -> u32 {
-    module.memory_end.map_or(module.heap_base.max(module.constants_end), |_| module.heap_base)
+    (u64::from(module.heap_base).next_multiple_of(ALIGN)).min(MEMORY_LIMIT) as u32
 }
 
 /// In a small memory a message comes in as many blocks at a time as fit, in one at least.
@@ -374,16 +368,6 @@ mod tests {
         let module = module(Kind::Block);
         let plan = RunPlan::new(&module, work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
         assert_eq!(plan.buffers[0].1.start, context(&module));
-    }
-
-    #[test]
-    fn no_buffer_lies_over_constants_above_it() {
-        let flash = Interface { constants_end: 0x1_8000, ..module(Kind::Stream) };
-        let plan = |m: &Interface| RunPlan::new(m, work(Direction::Keystream, Blocks::Multi), 100).unwrap();
-        assert_eq!((plan(&flash).buffers[0].1.start, context(&flash)), (0x1_8000, 0x1_8000));
-        // On a machine its memory keeps them apart.
-        let small = Interface { memory_end: Some(0x1_2000), ..flash };
-        assert_eq!(plan(&small).buffers[0].1.start, 0x1_1040);
     }
 
     #[test]
