@@ -287,6 +287,9 @@ def request(
     elif key_bits:
         raise _core.InputError(f"{cipher.name} takes no key; leave --key-bits out")
     direction = options.direction or default_direction(module)
+    blocks = options.blocks or default_blocks(module, direction)
+    given = replace(options, direction=direction, key_bits=key_bits, blocks=blocks)
+    note = schedules.note(cipher, module.variant.name, given)
     return json.dumps({
         "cipher": cipher.name,
         "variant": module.variant.name,
@@ -295,7 +298,7 @@ def request(
         "iv_bytes": iv_bytes(module),
         "kernel": cipher.kernel,
         "block_bytes": cipher.block_bytes,
-        "blocks": options.blocks or default_blocks(module, direction),
+        "blocks": blocks,
         "bytes": options.bytes,
         "limit": options.limit,
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
@@ -307,6 +310,7 @@ def request(
         "constant_time": module.variant.constant_time is True,
         "exact": exact,
         "schedules": schedules.plain(kept),
+        "kept_in": schedules.forms(kept, note),
         "search": search,
         "patience": options.patience,
         "trace": options.trace,

@@ -10,7 +10,8 @@ searches. So a file that is out of date, or wrong, costs cycles and never a resu
 
 A file is ``{"machine": NAME, "schedules": [...]}``. Each entry has what the core reads
 (``crates/program/src/kept_schedules.rs``), ``for``, which says what was measured when it was found, and
-``of``, digests of the module and the machine that it was found with. An entry belongs to what
+``of``, digests of the module and the machine that it was found with. ``form`` is the variant of the code that it was
+found in: a run compiles that one alone, as long as its loop takes the schedule. An entry belongs to what
 its ``for`` says: a search replaces no other's, so that in which order searches are made, and how many at
 once, makes no difference to a file.
 """
@@ -31,11 +32,15 @@ from ._core import InputError
 from .manifest import FILE, Cipher
 from .options import Options
 
-#: What only Python looks at: what an entry is for, and digests of what it was found with.
-NOTE, ORIGIN = "for", "of"
+#: What an entry is for, digests of what it was found with, and the variant of the code that it was found in: none of a
+#: schedule's own.
+NOTE, ORIGIN, FORM = BESIDE = "for", "of", "form"
 
 #: How a choice about loops is named where it was made.
 UNROLLED = {True: "unrolled", False: "not unrolled"}
+
+#: What a variant of the code is told by (``Unrolling`` in ``crates/measure/src/request.rs``).
+FORMS = {"unrolled": bool, "jam": int, "throughput": bool}
 
 Entry = Mapping[str, Any]
 
@@ -61,7 +66,7 @@ def built_in(cipher: Cipher) -> bool:
 
 
 def known(machine: str, cipher: Cipher) -> list[dict[str, Any]]:
-    """What the core is told of the schedules for a cipher on a machine; raises InputError for a file that is none.
+    """The entries for a cipher on a machine; raises InputError for a file that is none.
 
     A cipher of the user's may have loops of a built-in one, whose schedules then serve for it as well. A built-in
     one is told of its own: a file may have thousands.
@@ -70,12 +75,18 @@ def known(machine: str, cipher: Cipher) -> list[dict[str, Any]]:
     entries = (entry for path in files for entry in present(path))
     if built_in(cipher):
         entries = (entry for entry in entries if entry.get(NOTE, "").startswith(f"{cipher.name}/"))
-    return plain(entries)
+    return list(entries)
+
+
+def forms(entries: Iterable[Entry], whose: str) -> list[dict[str, Any]]:
+    """The variants of the code that schedules were found in, each once, for what a note says."""
+    found = [entry[FORM] for entry in of(entries, whose) if entry.get(FORM)]
+    return [form for i, form in enumerate(found) if form not in found[:i]]
 
 
 def plain(entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """Entries as the core reads them."""
-    return [{key: value for key, value in entry.items() if key not in (NOTE, ORIGIN)} for entry in entries]
+    return [{key: value for key, value in entry.items() if key not in BESIDE} for entry in entries]
 
 
 def present(path: Path) -> list[dict[str, Any]]:
@@ -127,7 +138,10 @@ def check(entry: Entry) -> None:
     origin = entry.get(ORIGIN, {})
     if not isinstance(origin, dict) or not all(isinstance(value, str) for value in origin.values()):
         raise ValueError(f"`{ORIGIN}` is a table of digests")
-    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "rotates", "time", "variant", NOTE, ORIGIN}:
+    form = entry.get(FORM, {})
+    if not isinstance(form, dict) or form and {key: type(value) for key, value in form.items()} != FORMS:
+        raise ValueError(f"`{FORM}` is a variant of the code: {', '.join(FORMS)}")
+    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "rotates", "time", "variant", *BESIDE}:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")
 
 

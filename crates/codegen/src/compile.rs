@@ -5,6 +5,7 @@ use crate::context::Emitter;
 use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;
+use crate::placed::Placed;
 use crate::tables::Tables;
 use crate::{parked, plain, registers};
 use ciphermill_ir::low_bits::Low;
@@ -14,7 +15,7 @@ use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
 use ciphermill_program::layout::Layout;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
-use ciphermill_regalloc::best::{AllocationRequest, Ordered};
+use ciphermill_regalloc::best::AllocationRequest;
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
@@ -108,15 +109,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         };
         let used = folds.as_ref().filter(|_| options.level > 0);
         let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used, runs };
-        // A core that schedules at run time gets code of low register pressure instead.
-        if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
-            ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
-        }
-        let mut plain = None;
-        if options.level > 0 && !m.issue.explicit {
-            Ordered { func: vfunc, plain } = request.best_order(vfunc)?;
-        }
-        let mut allocated = request.allocated(&vfunc)?;
+        let Placed { func: mut vfunc, plain, mut allocated } =
+            tables.placed.placed(vfunc, &request, options.level > 0)?;
         parked::park(&mut allocated, &vfunc, m);
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));

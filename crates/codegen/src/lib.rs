@@ -29,6 +29,7 @@ mod frame;
 pub mod front;
 mod options;
 mod parked;
+mod placed;
 mod plain;
 mod registers;
 pub mod tables;

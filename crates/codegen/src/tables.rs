@@ -5,6 +5,7 @@
 //! compile, so they are made once for any number of modules.
 
 use crate::encodings::Encodings;
+use crate::placed;
 use ciphermill_ir::BinOp;
 use ciphermill_machine::{Machine, OperandKind};
 use ciphermill_opt::limbs::Narrow;
@@ -36,6 +37,8 @@ pub struct Tables {
     pub(crate) folds: Option<FoldTable>,
     /// Loads and stores of several words.
     pub(crate) runs: Runs,
+    /// Functions of any module that have their registers already.
+    pub(crate) placed: placed::Memo,
 }
 
 impl Tables {
@@ -56,6 +59,7 @@ impl Tables {
             rules: ciphermill_verify::Rules::new(machine.clone()),
             folds: fold::two_address(&machine).then(|| FoldTable::new(&machine)),
             runs: Runs::new(&machine),
+            placed: placed::Memo::default(),
             machine,
         })
     }

@@ -13,6 +13,7 @@ use crate::error::MeasureError;
 use crate::fastest::{self, CodeVariant};
 use crate::hints;
 use crate::interface::Interface;
+use crate::kept;
 use crate::pipeline::{self, How, Lean, SearchEffort, UnrolledDriver};
 use crate::plan::Work;
 use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
@@ -22,7 +23,7 @@ use crate::smallest;
 use crate::steady::{Trial, Wanted};
 use crate::trips::profiled;
 use ciphermill_ir::Module;
-use ciphermill_program::{PipelinedLoop, PlainLoop};
+use ciphermill_program::PipelinedLoop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Blocks that are tried together when the user does not say how many.
@@ -136,7 +137,7 @@ pub fn choose(
         variant.map_or_else(|| plainly(None, effort), |variant| unrolled(variant, None, effort))
     };
     if let Some(of) = request.exact.as_ref().and_then(|e| e.unrolling) {
-        return make(of.unrolled.then_some((of.jam, of.throughput)), SearchEffort::Full);
+        return make(variant_of(&of), SearchEffort::Full);
     }
     // Searching for the schedules of loops takes longer than everything else, so variants of one block
     // are compared without a search. Variants of several blocks gain more by it, and unrolled code
@@ -150,8 +151,7 @@ pub fn choose(
         let cycles = cycles(&chosen)?;
         Ok((if effort == SearchEffort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
-    let unrolling_of =
-        |tried: &Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+    let unrolling_of = |tried: &Tried| variant_of(&tried.1.unrolling);
     let none = || MeasureError::internal("no variant of the code was tried");
     let first = if searched { SearchEffort::Quick } else { SearchEffort::Full };
     let mut variants = Vec::new();
@@ -171,17 +171,12 @@ pub fn choose(
         throughput = several;
         variants.extend(several.then_some(Some((jams[0], true))));
     }
-    // A variant whose longest loop has a kept schedule was the best when that was found: no other is searched.
     if searched && !request.schedules.is_empty() && request.search.is_none() {
         let more = others.iter().flat_map(|&jam| [Some((jam, false)), Some((jam, true))]);
         let all: Vec<_> = variants.iter().copied().chain(more).collect();
-        let compiled = |variant, effort| Ok((0.0, make(variant, effort)?));
-        let compiled = together(&all, SearchEffort::Kept, compiled)?;
-        let kept: Vec<_> = compiled.iter().filter(|t| is_kept(&t.1, driver)).map(unrolling_of).collect();
-        if !kept.is_empty() {
-            let tried: Result<Vec<Tried>, _> = kept.into_iter().map(|of| attempt(of, SearchEffort::Full)).collect();
-            let best = least(tried?).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
-            return best.ok_or_else(none);
+        let kept_in: Vec<_> = request.kept_in.iter().map(variant_of).filter(|of| all.contains(of)).collect();
+        if let Some(found) = kept::choose(&kept_in, &all, driver, make, cycles)? {
+            return Ok(found);
         }
     }
     let (plain, straight): (Vec<Tried>, Vec<Tried>) =
@@ -220,6 +215,11 @@ pub fn choose(
     best.ok_or_else(none)
 }
 
+/// How many blocks are jammed and whether for throughput, where the rounds are unrolled.
+fn variant_of(of: &Unrolling) -> Option<(u32, bool)> {
+    of.unrolled.then_some((of.jam, of.throughput))
+}
+
 /// Cycles a block that a variant is expected to take after a full search, given those after a short
 /// one: shorter by half the distance of the longest loop that the driver runs to its lower bound,
 /// divided by the number of blocks. A loop of one stage comes no nearer than to the longest chain of
@@ -229,28 +229,7 @@ fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
         let path = if l.stages > 1 { 0 } else { l.path };
         f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii).max(path)))
     };
-    longest(chosen, driver).map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
-}
-
-/// The longest loop that the driver runs.
-fn longest<'c>(chosen: &'c Chosen, driver: &str) -> Option<&'c PipelinedLoop> {
-    let program = &chosen.program;
-    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
-    program.loops.iter().filter(|l| reached.contains(&l.func)).max_by_key(|l| l.ii)
-}
-
-/// Has the longest loop that the driver runs a kept schedule, in code in which only such loops are pipelined?
-fn is_kept(chosen: &Chosen, driver: &str) -> bool {
-    let program = &chosen.program;
-    let Some(kept) = longest(chosen, driver) else { return false };
-    let size = |func: u32, block: u32| -> usize {
-        let block = program.funcs.get(func as usize).and_then(|f| f.blocks.get(block as usize));
-        block.map_or(0, |b| b.bundles.iter().map(|bundle| bundle.insts.len()).sum())
-    };
-    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
-    let others = program.plain_loops.iter().filter(|l| l.reason == "no_schedule" && reached.contains(&l.func));
-    let longer = |l: &PlainLoop| l.blocks.iter().map(|&b| size(l.func, b)).sum::<usize>() > size(kept.func, kept.block);
-    !others.into_iter().any(longer)
+    kept::longest(chosen, driver).map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
 }
 
 fn check(request: &Request, work: Work) -> Result<(), MeasureError> {

@@ -62,7 +62,10 @@ pub fn choose(
     cycles: impl Fn(&Chosen) -> Result<f64, MeasureError> + Sync,
 ) -> Result<Chosen, MeasureError> {
     let plain: Tried = (cycles(&plain)?, plain);
-    let mut others: Vec<CodeVariant> = ways(machine).into_iter().map(CodeVariant::Lean).collect();
+    // With interlocks nothing is packed or pipelined: only these make other code than the plain variant.
+    let leaner = |lean: &Lean| !lean.hoist || lean.inline_up_to != ciphermill_opt::INLINE_UP_TO;
+    let mut others: Vec<CodeVariant> =
+        ways(machine).into_iter().filter(leaner).map(CodeVariant::Lean).collect();
     others.extend(unrolled.then_some(CodeVariant::Unrolled(1)));
     let attempt = |way: CodeVariant, _: SearchEffort| {
         let chosen = make(way)?;

@@ -61,13 +61,14 @@ pub fn problems(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     text(&json!({"form": unrolling, "loops": loops}))
 }
 
-/// The schedules of a [`crate::Request`]'s loops, to be kept; a list of
-/// [`ciphermill_program::kept_schedules::KeptSchedule`].
+/// The schedules of a [`crate::Request`]'s loops, to be kept
+/// ([`ciphermill_program::kept_schedules::KeptSchedule`]), with the unroll-and-jam variant of the code.
 ///
 /// # Errors
 /// As [`crate::measure`]; and for a request that is not one.
 pub fn records(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
-    text(&crate::measure::records(wasm, &parse(request)?)?)
+    let (unrolling, schedules) = crate::measure::records(wasm, &parse(request)?)?;
+    text(&json!({"form": unrolling, "schedules": schedules}))
 }
 
 /// Run the loops of a [`crate::SheetRequest`]; a list of [`crate::Turn`].

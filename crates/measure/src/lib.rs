@@ -51,6 +51,7 @@ mod hints;
 mod inputs;
 mod interface;
 pub mod json;
+mod kept;
 mod kernel;
 mod kinds;
 mod leaks;

@@ -380,10 +380,12 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<LoopPr
     Ok((unrolling, problems))
 }
 
-/// The schedules of a request's loops, from a search as long as it asks for, to be kept.
+/// The schedules of a request's loops, from a search as long as it asks for, to be kept, and the unroll-and-jam
+/// variant that they are in.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<KeptSchedule>, MeasureError> {
-    Ok(chosen(wasm, request)?.program.kept_schedules)
+pub fn records(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<KeptSchedule>), MeasureError> {
+    let Chosen { program, unrolling, .. } = chosen(wasm, request)?;
+    Ok((unrolling, program.kept_schedules))
 }

@@ -165,6 +165,10 @@ pub struct Request {
     /// Schedules of loops that were found before, for any program on this machine.
     #[serde(default)]
     pub schedules: Vec<KeptSchedule>,
+    /// The variants of the code that schedules kept for this very measurement were found in. Where a loop of one still
+    /// takes its schedule, no other variant is tried.
+    #[serde(default)]
+    pub kept_in: Vec<Unrolling>,
     /// A longer search for schedules than usual, which are written down.
     #[serde(default)]
     pub search: Option<Search>,

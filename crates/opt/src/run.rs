@@ -107,6 +107,7 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
         edit::remove_unreachable(func);
         edit::in_order(func);
     }
+    check(module, "the last pass");
     Ok(())
 }
 
@@ -174,7 +175,9 @@ pub fn run_pass(module: &mut Module, options: &Options, name: &str) -> bool {
         return false;
     }
     let changed = (pass.run)(module, options);
-    check(module, name);
+    if changed {
+        check(module, name);
+    }
     changed
 }
 

@@ -4,6 +4,7 @@ use crate::code::{VBlock, VFunc};
 use ciphermill_machine::{InstrId, Reg};
 
 /// Which registers a function may use.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Registers {
     /// In order of preference.
     pub allocatable: Vec<Reg>,
@@ -38,6 +39,7 @@ pub enum Step {
     },
 }
 
+#[derive(Clone)]
 pub struct Allocated {
     /// For each block of the function.
     pub blocks: Vec<Vec<Step>>,

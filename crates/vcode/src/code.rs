@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 pub struct VReg(pub u32);
 
 /// One operand, at the place the instruction's operand list gives it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VOp {
     Use(VReg),
     Def(VReg),
@@ -32,7 +32,7 @@ pub enum VOp {
 }
 
 /// What an instruction is to the stages behind selection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VKind {
     Normal,
     /// Clobbers what the convention lets a callee clobber.
@@ -49,7 +49,7 @@ pub enum VKind {
     Jump,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VInst {
     pub kind: VKind,
     pub instr: InstrId,
@@ -97,14 +97,14 @@ impl VInst {
 }
 
 /// How the last instruction of a block can be written the other way round.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inverse {
     pub instr: InstrId,
     /// Operands, the label excepted, as in the branch itself.
     pub ops: SmallVec<[VOp; 4]>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct VBlock {
     pub params: Vec<VReg>,
     /// The last one is a branch, jump, return or trap.
@@ -127,7 +127,7 @@ impl VBlock {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VFunc {
     pub name: String,
     /// In layout order; the first is the entry.

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// What stands in the way: the machine, the module, or a fault of ours.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum CompileError {
     #[error(
         "the machine has no instruction, and machines/rules.toml no rule, for {operation} (module offset {loc:#x}); \

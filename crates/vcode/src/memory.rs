@@ -3,7 +3,7 @@
 use ciphermill_ir::{Space, Value};
 
 /// Whose bytes an access touches, as far as callers promise it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Object {
     Anything,
     /// The buffer that this parameter points to, which no other access touches.
@@ -13,7 +13,7 @@ pub enum Object {
 }
 
 /// What an access touches, for alias analysis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MemRef {
     pub space: Space,
     pub store: bool,

@@ -189,13 +189,13 @@ def records(
     """The schedules of the program's longest loops after a search."""
     asked = engine.request(module, cell.machine, cell.options, judged=False, search=search, kept=entries)
     with places.told(module):
-        found: list[dict[str, Any]] = json.loads(_core.records(module.wasm, asked))
-    return found
+        found: dict[str, Any] = json.loads(_core.records(module.wasm, asked))
+    return [{**schedule, schedules.FORM: found["form"]} for schedule in found["schedules"]]
 
 
 def taken(entries: Sequence[schedules.Entry], found: Iterable[schedules.Entry]) -> list[dict[str, Any]]:
     """The entries that loops of a program have, by the schedules that the core says these have."""
-    have = [{key: value for key, value in schedule.items() if key != "forms"} for schedule in found]
+    have = [{key: value for key, value in schedule.items() if key not in ("forms", schedules.FORM)} for schedule in found]
     return [dict(entry) for entry in entries if schedules.plain([entry])[0] in have]
 
 

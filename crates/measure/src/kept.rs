@@ -1,0 +1,58 @@
+//! Which variants of the code have kept schedules.
+//!
+//! A variant whose longest loop takes a kept schedule was the best when that was found: no other is searched. What a
+//! schedule was kept for is known with the variant that it was found in, so that this one is compiled and no other. All
+//! are looked at where the schedule does not say, and where its loop is no longer the same.
+
+use crate::chosen::{Chosen, Tried, least, together};
+use crate::error::MeasureError;
+use crate::pipeline::SearchEffort;
+use ciphermill_program::{PipelinedLoop, PlainLoop};
+
+/// The fastest of the variants whose longest loop takes a kept schedule; None where there is none. Those that
+/// schedules were kept `in` come first; `driver` is the export that is measured.
+///
+/// # Errors
+/// Those of `make` and `cycles`.
+pub(crate) fn choose<V: Copy + Send>(
+    kept_in: &[V],
+    all: &[V],
+    driver: &str,
+    make: impl Fn(V, SearchEffort) -> Result<Chosen, MeasureError> + Sync,
+    cycles: impl Fn(&Chosen) -> Result<f64, MeasureError>,
+) -> Result<Option<Chosen>, MeasureError> {
+    let compiled = |variant, effort| Ok((0.0, make(variant, effort)?));
+    let mut found = together(kept_in, SearchEffort::Full, compiled)?;
+    found.retain(|t| longest(&t.1, driver).is_some_and(|l| l.kept_schedule));
+    if found.is_empty() {
+        let kept = together(all, SearchEffort::Kept, compiled)?;
+        let takers = all.iter().zip(&kept).filter(|(_, t)| all_kept(&t.1, driver)).map(|(&variant, _)| variant);
+        found = takers.map(|variant| compiled(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
+    }
+    if let [_] = found[..] {
+        return Ok(found.pop().map(|t| t.1));
+    }
+    let tried: Result<Vec<Tried>, _> = found.into_iter().map(|t| Ok((cycles(&t.1)?, t.1))).collect();
+    Ok(least(tried?).map(|t| t.1))
+}
+
+/// The longest loop that the driver runs.
+pub(crate) fn longest<'c>(chosen: &'c Chosen, driver: &str) -> Option<&'c PipelinedLoop> {
+    let program = &chosen.program;
+    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
+    program.loops.iter().filter(|l| reached.contains(&l.func)).max_by_key(|l| l.ii)
+}
+
+/// Has the longest loop that the driver runs a kept schedule, in code in which only such loops are pipelined?
+fn all_kept(chosen: &Chosen, driver: &str) -> bool {
+    let program = &chosen.program;
+    let Some(kept) = longest(chosen, driver) else { return false };
+    let size = |func: u32, block: u32| -> usize {
+        let block = program.funcs.get(func as usize).and_then(|f| f.blocks.get(block as usize));
+        block.map_or(0, |b| b.bundles.iter().map(|bundle| bundle.insts.len()).sum())
+    };
+    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
+    let others = program.plain_loops.iter().filter(|l| l.reason == "no_schedule" && reached.contains(&l.func));
+    let longer = |l: &PlainLoop| l.blocks.iter().map(|&b| size(l.func, b)).sum::<usize>() > size(kept.func, kept.block);
+    !others.into_iter().any(longer)
+}
