@@ -188,6 +188,11 @@ def test_a_schedule_that_breaks_a_rule_is_not_taken(tuned, change):
             '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [], "x": 1}]}',
             "`x`",
         ),
+        (
+            '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [],'
+            ' "form": {"unrolled": true, "jam": true, "throughput": false}}]}',
+            "`form`",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_named(refused, write, content, what):
@@ -245,6 +250,18 @@ def test_a_schedule_of_one_cluster_is_kept_and_breaks_no_rule(machine, rotates):
     late = max(found[0]["time"])
     wrong = {**found[0], "time": [0 if t == late else t for t in found[0]["time"]]}
     assert not any(loop["recorded"] for loop in search.measured(cell, module, [wrong]).loops)
+
+
+def test_the_form_of_a_kept_schedule_comes_first_and_may_be_wrong(small):
+    """A run compiles the form that is named; where its loop takes nothing it looks for one that does."""
+    entries = schedules.read(small.file)
+    assert all(entry["form"].keys() == schedules.FORMS.keys() for entry in entries)
+    module = small.module()
+    other = {"unrolled": not entries[0]["form"]["unrolled"], "jam": 1, "throughput": False}
+    asked = [entries, [{**entry, "form": other} for entry in entries], [dict(e, form={}) for e in entries]]
+    right, wrong, none = (search.measured(small, module, given) for given in asked)
+    assert right.verified and any(loop["recorded"] for loop in right.loops)
+    assert right.cycles == wrong.cycles == none.cycles and right.loops == wrong.loops == none.loops
 
 
 def test_the_cells_of_a_study_are_what_it_measures():

@@ -32,7 +32,7 @@
 //! extensions seen through at 64 bits never become pairs. What divisions are left
 //! then are products where the divisor is a constant (`quotients`, from level 1 on), and otherwise
 //! calls on machines that have none ([`Options::software_division`]). The
-//! verifier runs after every pass, but in wheels, and a fault names the pass.
+//! verifier runs after every pass that changes something, but in wheels, and a fault names the pass.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
