@@ -289,9 +289,9 @@ def at_work(program: bytes, below: int | None = None) -> set[str]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if program in (process / "cmdline").read_bytes() and process.stat().st_uid == os.getuid():
-                if below is None or below in parents(process):
-                    found.add(os.readlink(process / "cwd").removesuffix(" (deleted)"))
+            ours = process.stat().st_uid == os.getuid() and (below is None or below in parents(process))
+            if ours and program in (process / "cmdline").read_bytes():
+                found.add(os.readlink(process / "cwd").removesuffix(" (deleted)"))
         except OSError:
             pass
     return {folder for folder in found if Path(folder).name.startswith("ciphermill-")}

@@ -64,8 +64,7 @@ pub fn choose(
     let plain: Tried = (cycles(&plain)?, plain);
     // With interlocks nothing is packed or pipelined: only these make other code than the plain variant.
     let leaner = |lean: &Lean| !lean.hoist || lean.inline_up_to != ciphermill_opt::INLINE_UP_TO;
-    let mut others: Vec<CodeVariant> =
-        ways(machine).into_iter().filter(leaner).map(CodeVariant::Lean).collect();
+    let mut others: Vec<CodeVariant> = ways(machine).into_iter().filter(leaner).map(CodeVariant::Lean).collect();
     others.extend(unrolled.then_some(CodeVariant::Unrolled(1)));
     let attempt = |way: CodeVariant, _: SearchEffort| {
         let chosen = make(way)?;

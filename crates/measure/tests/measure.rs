@@ -85,6 +85,7 @@ fn request(machine_name: &str) -> Request {
         origin: serde_json::Value::Null,
         trace: None,
         schedules: vec![],
+        kept_in: vec![],
         search: None,
         patience: 1,
     }

@@ -195,7 +195,9 @@ def records(
 
 def taken(entries: Sequence[schedules.Entry], found: Iterable[schedules.Entry]) -> list[dict[str, Any]]:
     """The entries that loops of a program have, by the schedules that the core says these have."""
-    have = [{key: value for key, value in schedule.items() if key not in ("forms", schedules.FORM)} for schedule in found]
+    have = [
+        {key: value for key, value in schedule.items() if key not in ("forms", schedules.FORM)} for schedule in found
+    ]
     return [dict(entry) for entry in entries if schedules.plain([entry])[0] in have]
 
 
