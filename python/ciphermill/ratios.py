@@ -30,6 +30,14 @@ def percentile_error(ratios: Sequence[float], part: float) -> float:
     return sorted(errors(ratios))[max(math.ceil(part * len(ratios)), 1) - 1]
 
 
+def near(values: Sequence[float], keys: Sequence[float], part: float) -> list[float]:
+    """The values whose key, a ratio too, is no further than `part` from 1. Raises ValueError where there is none."""
+    found = [value for value, error in zip(values, errors(keys), strict=True) if error <= part + ROUNDING]
+    if not found:
+        raise ValueError(f"no key is within {part:g} of 1")
+    return found
+
+
 def within(ratios: Sequence[float], part: float) -> float:
     """Which part of them is no further than `part` from 1."""
     return sum(error <= part + ROUNDING for error in errors(ratios)) / len(ratios)

@@ -66,7 +66,8 @@ def solved(folder, **cycles) -> results.Result:
     def answer(asked):
         if asked["on"] == "nowhere":
             return measure.Missing("machine nowhere is not there")
-        return measured(cycles[asked["cipher"]])
+        # A message of two blocks, with 101 instructions in each.
+        return measured(cycles[asked["cipher"]], instructions=202, bytes=32, block_bytes=16)
 
     return results.solve(loaded, {measure.key(asked): answer(asked) for asked in loaded.work()})
 
@@ -260,6 +261,7 @@ columns = [
   { key = "geomean", label = "mean", unit = "ratio", formula = "geometric", of = ["{row}-{each}/*/cycles:ratio"] },
   { key = "error", label = "error", unit = "part", formula = "mean_error", of = ["{row}-{each}/*/cycles:ratio"] },
   { key = "close", label = "close", unit = "part", formula = "close", of = ["{row}-{each}/*/cycles:ratio"], constants = { part = 0.05 } },
+  { key = "same", label = "same", unit = "part", formula = "mean_error_near", of = ["{row}-{each}/*/cycles:ratio", "{row}-{each}/*/insts:ratio"], constants = { near = 0.02 } },
 ]
 rows = [{ key = "seen", label = "seen" }]
 
@@ -269,20 +271,26 @@ title = "Seen, {each}"
 for_each = "hosts"
 rows_from = "programs"
 where = { held_out = false }
-columns = [{ key = "cycles", label = "cycles", unit = "cycles", figure = "cycles", measure = "cycles_per_block" }]
+columns = [
+  { key = "cycles", label = "cycles", unit = "cycles", figure = "cycles", measure = "cycles_per_block" },
+  { key = "insts", label = "insts", unit = "insts", figure = "insts", measure = "instructions", per_block = true },
+]
 """
 HOST = """\
 [programs.a]
 settings = { cipher = "rc6" }
 cycles = 200
+insts = 150
 held_out = false
 [programs.b]
 settings = { cipher = "rijndael" }
 cycles = 100
+insts = 100
 held_out = false
 [programs.c]
 settings = { cipher = "mars" }
 cycles = 100
+insts = 100
 held_out = true
 """
 
@@ -300,6 +308,9 @@ def test_tables_and_rows_from_files_of_figures(folder, write):
     assert errors["many"].ours == 2 and errors["close"].ours == 0.5
     assert errors["geomean"].ours == pytest.approx((0.5 * 1.05) ** 0.5)
     assert errors["error"].ours == pytest.approx((0.5 + 0.05) / 2)
+    # Only the second is the program that was measured: 101 instructions for 100, and not for 150.
+    insts = [result.cells["seen-one", program, "insts"].ours for program in "ab"]
+    assert insts == [101, 101] and result.cells["errors-one", "seen", "same"].ours == pytest.approx(0.05)
     assert all(cell.paper is None and cell.ratio is None for cell in errors.values())
     assert result.cells["errors-two", "seen", "error"].ours == pytest.approx(0.025)
 

@@ -46,8 +46,8 @@ def rise(values: Sequence[float]) -> float:
     return max(v / min(values[:n]) - 1 for n, v in enumerate(values) if n)
 
 
-#: What can be called. The first five take numbers, lists of them, or both.
-FUNCTIONS: dict[str, Callable[..., float]] = {
+#: What can be called, for a number or a list. The first five take numbers, lists of them, or both.
+FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sum": lambda *values: math.fsum(flat(values)),
     "min": lambda *values: min(flat(values)),
     "max": lambda *values: max(flat(values)),
@@ -64,6 +64,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "mean_error": ratios.mean_error,
     "percentile_error": ratios.percentile_error,
     "within": ratios.within,
+    "near": ratios.near,
 }
 WHAT = f"numbers, names, + - * / **, comparisons, `a if b else c`, and {', '.join(FUNCTIONS)}"
 

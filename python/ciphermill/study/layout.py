@@ -68,6 +68,8 @@ class Column(Declared, frozen=True, kw_only=True):
     measure: str | None = None
     #: Factor from the measurement's unit to this column's.
     times: Number = 1
+    #: The measurement counts a whole message, and the column a block of it.
+    per_block: bool = False
     formula: str | None = None
     of: tuple[str, ...] = ()
     constants: dict[str, Number] = msgspec.field(default_factory=dict)

@@ -162,7 +162,8 @@ def _measured(cell: Cell, answer: Measurement | Missing, asked: Mapping[str, Any
     if value is None:
         cell.missing = f"the machine has no {path}"
     else:
-        cell.ours = value * cell.column.times
+        part = answer["block_bytes"] / answer["bytes"] if cell.column.per_block else 1
+        cell.ours = value * part * cell.column.times
 
 
 def pick(measurement: Mapping[str, Any], path: str) -> float | None:
