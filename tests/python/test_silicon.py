@@ -63,10 +63,31 @@ def test_directions_and_modes(natively, direction, blocks):
     assert row["verified"], row["failure"]
 
 
-def test_riscv_under_an_emulator():
+@pytest.mark.parametrize("program", ["ascon/aead", "keccak/sha3-256", "ntt-mldsa"])
+def test_kernels_of_other_kinds(natively, program):
+    """Seven arguments, of which one does not travel in a register; a hash; a function that a manifest describes."""
+    (row,) = silicon.run([program], "zen5", engine.Options(), QUICK)["rows"]
+    assert row["verified"], row["failure"]
+
+
+def test_more_arguments_than_registers(natively):
+    """The sum of the last three of eight, of which two stand in memory. They are there for each call anew: the function
+    spoils their places."""
+    host = processors.host_for("zen5")
+    sums = "\taddl (%rax), %r9d\n\taddl 8(%rax), %r9d\n\tmovl $0, (%rax)\n\tmovl $0, 8(%rax)\n"
+    whole = f"\tmovl ${build.SYSTEM + 64:#x}, %eax\n{sums}\tmovl %r9d, (%rdi)\n\tret\n"
+    image = build.program(host.isa, f"\t.text\n\t.globl f\nf:\n{whole}")
+    calls = ([], [], [(0, "f", (256 + 4 * i, 0, 0, 0, 0, 1, 20, 300)) for i in range(2)])
+    there = [(256, (321).to_bytes(4, "little").hex() * 2)]
+    answer = job.run(host, job.Job([image], 65536, calls=calls, expected=there, overflow=64))
+    assert answer.same
+
+
+@pytest.mark.parametrize("program", ["rc6", "ascon/aead"])
+def test_riscv_under_an_emulator(program):
     if shutil.which("qemu-riscv64") is None:
         pytest.skip("not installed: qemu-riscv64")
-    document = silicon.run(["rc6"], "rv64", engine.Options(), silicon.Settings(emulator="qemu-riscv64"))
+    document = silicon.run([program], "rv64", engine.Options(), silicon.Settings(emulator="qemu-riscv64"))
     (row,) = document["rows"]
     assert row["verified"] and row["silicon_cycles"] is None and row["ratio"] is None
     assert "An emulator's time is not a processor's: there are no cycles." in text.text(document)

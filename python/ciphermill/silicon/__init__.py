@@ -164,7 +164,16 @@ def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
     image = build.program(host.isa, native["assembly"])
     calls = [[(0, call["symbol"], call["args"]) for call in native[which]] for which in ("setup", "shorter", "longer")]
     samples_, cpu = (0, None) if host.emulator else (settings.each, settings.pinned())
-    return job.Job([image], native["memory_bytes"], native["writes"], calls, native["expected"], samples_, cpu)
+    return job.Job(
+        [image],
+        native["memory_bytes"],
+        native["writes"],
+        calls,
+        native["expected"],
+        samples_,
+        cpu,
+        native["arg_overflow"],
+    )
 
 
 def figures(answers: list[job.Answer], native: dict[str, Any], simulated: dict[str, Any]) -> dict[str, Any]:

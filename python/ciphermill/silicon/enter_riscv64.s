@@ -1,5 +1,5 @@
 # Calls a function of a printed program for RV64 with addresses of 32 bits, from C:
-# cm_enter(function, a, b, c, d). Its stack lies below 4 GiB; gp and tp, where it keeps globals,
+# cm_enter(function, arguments), words of 64 bits. Its first eight travel in registers, its stack lies below 4 GiB; gp and tp, where it keeps globals,
 # are the caller's again afterwards. It may change any register but the stack pointer.
 	.option norelax
 	.section .cm_enter,"ax",@progbits
@@ -23,13 +23,18 @@ cm_enter:
 	sd s11, 112(sp)
 	mv t0, a0
 	mv t1, sp
+	mv t2, a1
 	li sp, CM_STACK_TOP
 	addi sp, sp, -16
 	sd t1, 0(sp)
-	sext.w a0, a1
-	sext.w a1, a2
-	sext.w a2, a3
-	sext.w a3, a4
+	lw a0, 0(t2)
+	lw a1, 8(t2)
+	lw a2, 16(t2)
+	lw a3, 24(t2)
+	lw a4, 32(t2)
+	lw a5, 40(t2)
+	lw a6, 48(t2)
+	lw a7, 56(t2)
 	cm_globals
 	jalr ra, 0(t0)
 	ld sp, 0(sp)

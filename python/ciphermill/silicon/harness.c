@@ -8,9 +8,10 @@
  *   map AT BYTES             memory at an address, all of it touched
  *   put AT HEX               bytes in it
  *   code AT BYTES            from now on code: no longer to be written
- *   call WHICH ENTER SYMBOL A B C D
- *                            a call: by the trampoline ENTER, of SYMBOL, with four arguments; WHICH
- *                            is 0 (set-up), 1 (shorter run) or 2 (longer run)
+ *   call WHICH ENTER SYMBOL OVER N A B C ...
+ *                            a call: by the trampoline ENTER, of SYMBOL, with N arguments, of which those
+ *                            beyond the registers stand at OVER; WHICH is 0 (set-up), 1 (shorter run) or
+ *                            2 (longer run)
  *   linear BYTES             what is compared: memory from address 0 on
  *   expect AT HEX            what must stand there afterwards; elsewhere zeros
  *   event TYPE CONFIG        an event of Linux perf, of those counted together
@@ -40,7 +41,9 @@ typedef long long i64;
 
 /* ---- what differs between processors ---- */
 
+/* REGISTERS: arguments of a printed program's function that travel in them. */
 #if defined(__x86_64__)
+#define REGISTERS 6
 enum { READ = 0, WRITE = 1, OPEN = 2, MMAP = 9, MPROTECT = 10, SIGACTION = 13, IOCTL = 16, EXIT = 231,
        SIGALTSTACK = 131, AFFINITY = 203, CLOCK = 228, PERF = 298 };
 static i64 sys(i64 n, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
@@ -68,6 +71,7 @@ __asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall begi
         ".globl no_return\nno_return:\n\tud2\n");
 #define PC 168 /* of the interrupted program, in its ucontext: bytes from its start */
 #elif defined(__riscv) && __riscv_xlen == 64
+#define REGISTERS 8
 enum { READ = 63, WRITE = 64, OPEN = 56, MMAP = 222, MPROTECT = 226, SIGACTION = 134, IOCTL = 29, EXIT = 94,
        SIGALTSTACK = 132, AFFINITY = 122, CLOCK = 113, PERF = 241 };
 static i64 sys(i64 n, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
@@ -162,16 +166,18 @@ static int pair(void)
     return high < 0 ? -1 : high << 4 | digit(byte());
 }
 
-typedef struct { u64 enter, symbol, args[4]; } Call;
+#define ARGUMENTS 16
+typedef struct { u64 enter, symbol, over, many, args[ARGUMENTS]; } Call;
 #define MOST 16
 static Call calls[3][MOST];
 static u32 count[3];
-typedef u64 (*Enter)(u64 symbol, u64 a, u64 b, u64 c, u64 d);
+typedef u64 (*Enter)(u64 symbol, const u64 *args);
 static void run(u32 which)
 {
     for (u32 i = 0; i < count[which]; i++) {
         Call *c = &calls[which][i];
-        ((Enter)c->enter)(c->symbol, c->args[0], c->args[1], c->args[2], c->args[3]);
+        for (u64 a = REGISTERS; a < c->many; a++) ((volatile u64 *)c->over)[a - REGISTERS] = c->args[a];
+        ((Enter)c->enter)(c->symbol, c->args);
     }
 }
 
@@ -363,8 +369,9 @@ __attribute__((used)) void begin(u64 *stack)
             u64 which = hex() % 3;
             if (count[which] == MOST) refused("call", which, -7);
             Call *call = &calls[which][count[which]++];
-            call->enter = hex(); call->symbol = hex();
-            for (u32 i = 0; i < 4; i++) call->args[i] = hex();
+            call->enter = hex(); call->symbol = hex(); call->over = hex(); call->many = hex();
+            if (call->many > ARGUMENTS) refused("call", call->many, -7);
+            for (u32 i = 0; i < call->many; i++) call->args[i] = hex();
         } else if (is(word, "event")) {
             if (wanted < EVENTS) { events[wanted].type = hex(); events[wanted++].config = hex(); }
         } else if (is(word, "linear")) {

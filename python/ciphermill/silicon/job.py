@@ -73,6 +73,8 @@ class Job:
     expected: Iterable[tuple[int, str]] | None = None
     samples: int = 0
     cpu: int | None = None
+    #: Where the first image takes arguments beyond those in registers: an offset into the system area.
+    overflow: int = 0
     events: Sequence[str] = tuple(EVENTS)
 
     def text(self) -> str:
@@ -104,7 +106,8 @@ class Job:
         symbols = self.images[image].symbols
         if symbol not in symbols:
             raise InternalError(f"the printed program has no symbol {symbol}")
-        words = [which, symbols["cm_enter"], symbols[symbol], *arguments, *[0] * (4 - len(arguments))]
+        over = build.SYSTEM + self.overflow
+        words = [which, symbols["cm_enter"], symbols[symbol], over, len(arguments), *arguments]
         return f"call {' '.join(f'{word:x}' for word in words)}"
 
 
