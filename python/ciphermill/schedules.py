@@ -139,7 +139,8 @@ def check(entry: Entry) -> None:
     if not isinstance(origin, dict) or not all(isinstance(value, str) for value in origin.values()):
         raise ValueError(f"`{ORIGIN}` is a table of digests")
     form = entry.get(FORM, {})
-    if not isinstance(form, dict) or (form and {key: type(value) for key, value in form.items()} != FORMS):
+    kinds = {key: type(value) for key, value in form.items()} if isinstance(form, dict) else {"": None}
+    if kinds and (kinds != FORMS or not whole(form["jam"], 2**32 - 1)):
         raise ValueError(f"`{FORM}` is a variant of the code: {', '.join(FORMS)}")
     if unknown := set(entry) - {"loop", "ii", "divided", "sides", "rotates", "time", "variant", *BESIDE}:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")

@@ -193,6 +193,15 @@ def test_a_schedule_that_breaks_a_rule_is_not_taken(tuned, change):
             ' "form": {"unrolled": true, "jam": true, "throughput": false}}]}',
             "`form`",
         ),
+        (
+            '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [],'
+            ' "form": {"unrolled": true, "jam": -1, "throughput": false}}]}',
+            "`form`",
+        ),
+        (
+            '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [], "form": 1}]}',
+            "`form`",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_named(refused, write, content, what):

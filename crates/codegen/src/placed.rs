@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Instructions of the functions that are remembered for one machine; a cipher has some thousands in all its forms
-/// together, and each takes half a kilobyte here.
+/// together, and each takes a kilobyte here at most.
 const MOST: usize = 40_000;
 
 /// A function, scheduled and with registers.
