@@ -32,8 +32,8 @@ from ._core import InputError
 from .manifest import FILE, Cipher
 from .options import Options
 
-#: What an entry is for, digests of what it was found with, and the variant of the code that it was found in: none of a
-#: schedule's own.
+#: What an entry says beside its schedule: what it is for, digests of what it was found with, and the variant of the code
+#: that it was found in.
 NOTE, ORIGIN, FORM = BESIDE = "for", "of", "form"
 
 #: How a choice about loops is named where it was made.

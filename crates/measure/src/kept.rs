@@ -9,8 +9,9 @@ use crate::error::MeasureError;
 use crate::pipeline::SearchEffort;
 use ciphermill_program::{PipelinedLoop, PlainLoop};
 
-/// The fastest of the variants whose longest loop takes a kept schedule; None where there is none. Those that
-/// schedules were kept `in` come first; `driver` is the export that is measured.
+/// The fastest of the variants whose longest loop takes a kept schedule; None where there is none. Those in
+/// `kept_in` are compiled first, and the others only where none of these takes its schedule.
+/// `driver` is the export that is measured.
 ///
 /// # Errors
 /// Those of `make` and `cycles`.
