@@ -391,6 +391,7 @@ impl<'a> Decomposer<'a> {
             own: mask,
             first: [0; FIRST],
             fused: false,
+            misnamed: false,
             stations: u8::from(kind != Kind::Nothing),
             ports: mask,
             class,

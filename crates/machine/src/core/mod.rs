@@ -196,6 +196,22 @@ pub enum Renaming {
     Distance,
 }
 
+/// `[core.load.misnamed]`: short loads that are taken to read what an older store writes because both write the word of
+/// their address alike, and begin elsewhere in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misnamed {
+    pub word_bytes: u32,
+    /// The store is one of so many before the load.
+    pub distance: u32,
+    /// Loads that are known, in sets by the lowest bits of their addresses, and of each set so many.
+    pub entries: u32,
+    pub ways: u32,
+    /// From the load's retirement to the new fetch of what is behind it.
+    pub cycles: u32,
+    /// Instructions behind it whose loads are known from then on, too.
+    pub shadow: u32,
+}
+
 /// `[core.load]`.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -229,6 +245,7 @@ pub struct Load {
     pub disambiguation: Disambiguation,
     /// Cycles until fetch starts again after a load passed a store wrongly.
     pub violation_cycles: u32,
+    pub misnamed: Option<Misnamed>,
 }
 
 /// `[core.store_address]`, `[core.store_data]`.
@@ -382,6 +399,7 @@ impl Event {
         "forwards_failed",
         "loads_aliased",
         "memory_order_violations",
+        "loads_misnamed",
         "btb_misses",
         "macro_fused",
         "prefetches",

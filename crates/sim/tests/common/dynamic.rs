@@ -57,6 +57,7 @@ pub fn core() -> Core {
             alias_bytes: 0,
             disambiguation: Disambiguation::Perfect,
             violation_cycles: 2,
+            misnamed: None,
         },
         store: Store {
             address_units: vec![2],
