@@ -1,8 +1,8 @@
 //! Loads that are taken to read an older store which they do not read.
 //!
 //! A core that gives loads the names of older stores' data may compare no more than how the two addresses are written:
-//! the registers, and the word that the displacement lies in. Then a load of a few bytes that stands behind a store to
-//! other bytes of the same word is misnamed (`[core.load.misnamed]`). Which loads that can be the program says: as long
+//! the registers, and some bits of the word that the displacement lies in. Then a load of a few bytes that stands behind
+//! a store to other bytes of the same word is misnamed (`[core.load.misnamed]`), or one behind a store far away. Which loads that can be the program says: as long
 //! as no register of the address is written between them, two addresses differ by their displacements. So both stand in
 //! one block here; a store in another block is not seen.
 
@@ -47,8 +47,7 @@ pub fn loads<'i>(
         let plain = plain(semantics);
         for_each_expr(semantics, &mut |e| {
             if let Expr::Load { addr, bytes, .. } = e
-                && !plain
-                && u32::from(*bytes) < rule.word_bytes
+                && !(plain && u32::from(*bytes) < rule.word_bytes)
                 && let Some(form) = form(inst, addr)
                 && misnamed(rule, &seen, stores, &form, *bytes)
             {
@@ -74,12 +73,18 @@ pub fn loads<'i>(
 }
 
 /// Is the youngest store whose word is written alike one of the last few that has as many bytes, and begins elsewhere?
+/// Where a load is a word or more, elsewhere is in another word.
 fn misnamed(rule: Misnamed, seen: &[Seen], stores: u32, load: &Form, bytes: u8) -> bool {
     let word = |form: &Form| form.displacement.div_euclid(i64::from(rule.word_bytes));
-    let alike = |s: &&Seen| s.form.registers == load.registers && word(&s.form) == word(load);
+    let compared = |form: &Form| match rule.alias_bytes {
+        0 => word(form),
+        alias => word(form).rem_euclid(i64::from((alias / rule.word_bytes).max(1))),
+    };
+    let alike = |s: &&Seen| s.form.registers == load.registers && compared(&s.form) == compared(load);
     seen.iter().rev().find(alike).is_some_and(|s| {
         let near = stores - s.number <= rule.distance;
-        near && bytes <= s.bytes && s.form.displacement != load.displacement
+        let elsewhere = s.form.displacement != load.displacement;
+        near && bytes <= s.bytes && elsewhere && (u32::from(bytes) < rule.word_bytes || word(&s.form) != word(load))
     })
 }
 

@@ -352,7 +352,10 @@ fn a_load_is_renamed_to_the_store_that_it_had_the_last_time() {
 
 /// Two loads are known, in one set.
 fn misnames(shadow: u32) -> impl Fn(&mut Core) {
-    move |c| c.load.misnamed = Some(Misnamed { word_bytes: 4, distance: 2, entries: 2, ways: 2, cycles: 4, shadow })
+    move |c| {
+        c.load.misnamed =
+            Some(Misnamed { word_bytes: 4, alias_bytes: 64, distance: 2, entries: 2, ways: 2, cycles: 4, shadow })
+    }
 }
 
 #[test]
@@ -371,6 +374,10 @@ fn a_load_taken_to_read_a_store_to_other_bytes_of_its_word() {
         assert_eq!(go(&["sth r1, r2, 0", load]), (0, 0), "{load}");
     }
     assert_eq!(go(&["sth r1, r2, 0", "addi r2, r2, 0", "ldhs r5, r2, 2"]).0, 0);
+    // A word, too, 64 bytes away, but no half of one with zeros before it.
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r2, 64"]).0, 1);
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r2, 32"]).0, 0);
+    assert_eq!(go(&["stw r1, r2, 0", "ldh r5, r2, 64"]).0, 0);
     // A store of fewer bytes; one to its own bytes between; two others between.
     assert_eq!(go(&["stb r1, r2, 0", "ldhs r5, r2, 2"]).0, 0);
     assert_eq!(go(&["sth r1, r2, 0", "sth r1, r2, 2", "ldhs r5, r2, 2"]).0, 0);
@@ -756,7 +763,8 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
             c.store.data_through = vec![0];
         },
         &|c| {
-            let rule = Misnamed { word_bytes: 4, distance: 2, entries: 1, ways: 1, cycles: 4, shadow: 0 };
+            let rule =
+                Misnamed { word_bytes: 4, alias_bytes: 64, distance: 2, entries: 1, ways: 1, cycles: 4, shadow: 0 };
             (c.load.misnamed, c.load.disambiguation) = (Some(rule), Disambiguation::Predict { entries: 16 });
         },
         &|c| {

@@ -55,6 +55,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 _ => PartialReads::Free,
             },
             partial_cycles: number(rename, "partial_cycles", 0),
+            low_move_bits: number(rename, "low_move_bits", 0),
             stack_engine: flag(rename, "stack_engine"),
             binds_port: flag(rename, "binds_port"),
             queue_choice: match text(rename, "queue_choice") {
@@ -154,6 +155,7 @@ fn misnamed(t: &Tree) -> Result<Misnamed, FileError> {
     }
     Ok(Misnamed {
         word_bytes: power(t, "word_bytes", 4)?,
+        alias_bytes: if t.get("alias_bytes").is_some() { power(t, "alias_bytes", 0)? } else { 0 },
         distance: number(t, "distance", 0),
         entries,
         ways,
