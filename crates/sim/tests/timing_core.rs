@@ -11,7 +11,7 @@ mod machine;
 
 use ciphermill_ir::BinOp;
 use ciphermill_machine::core::*;
-use ciphermill_machine::sem::Expr;
+use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind};
 use ciphermill_ooo::log::{Log, Row};
 use ciphermill_ooo::{Cause, Counts};
@@ -618,6 +618,17 @@ fn idioms() {
     let moves = |idiom| starts(&run(dynamic(|c| c.rename.moves = idiom), &body(&lines), &[1; 4]).1);
     assert_eq!(moves(Idiom::Plain), [3, 6, 7, 3]);
     assert_eq!(moves(Idiom::Eliminated), [3, 6, 6, 3]);
+    // A move of the lower half, with zeros above it.
+    let low = |bits| {
+        let mut m = dynamic(|c| (c.rename.moves, c.rename.low_move_bits) = (Idiom::Eliminated, bits));
+        common::tune(&mut m, "mov", |i| {
+            if let Stmt::Assign { value, .. } = &mut i.semantics[0] {
+                *value = Expr::Slice { a: Box::new(value.clone()), lo: 0, width: 16 };
+            }
+        });
+        starts(&run(m, &body(&lines), &[1; 4]).1)
+    };
+    assert_eq!([low(0), low(8), low(16)], [[3, 6, 7, 3], [3, 6, 7, 3], [3, 6, 6, 3]]);
 }
 
 #[test]
