@@ -26,9 +26,6 @@ WRONG: dict[str, set[tuple[str, str]]] = {
         # 6.7 a cycle of what is eliminated, of 16 in 64 bytes.
         ("throughput", "mov r, r"),
         ("load latency", "256 KB"),
-        # A load that extends a sign waits for a store of the same base register to the same word of 32 bits, if there are
-        # many of them; here only for a store of its own bytes.
-        ("store forwarding", "the other half of a word, its sign extended, 32 times"),
     },
 }  # fmt: skip
 

@@ -6,8 +6,9 @@
 
 use crate::decompose::{Decomposer, Parts, Ports};
 use crate::live::{ANYWHERE, Live, Step};
+use crate::misnamed;
 use crate::parts::Wholes;
-use crate::uop::{Lists, Uop};
+use crate::uop::{Kind, Lists, Uop};
 use ciphermill_machine::core::{Core, Renaming};
 use ciphermill_machine::for_each_expr;
 use ciphermill_machine::sem::{Expr, Stmt};
@@ -143,12 +144,28 @@ impl Code {
                 insts[i].pair = d.macro_fused(insts[i - 1].parts, insts[i].parts)?;
             }
         }
+        let blocks = places.iter().map(|p| (p.inst, (p.func, p.block)));
+        for n in misnamed::loads(machine, core, blocks) {
+            let pair = if insts[n].pairs { insts[n + 1].pair } else { Parts::default() };
+            for parts in [insts[n].parts, pair] {
+                let uops = &mut d.uops[parts.first as usize..][..usize::from(parts.count)];
+                uops.iter_mut().filter(|u| u.kind == Kind::Load).for_each(|u| u.misnamed = true);
+            }
+        }
         let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
         let registers = usize::from(most.max(d.wholes.end)) + 1;
         let forms = if core.load.renaming == Renaming::Form { forms(machine, places) } else { HashMap::new() };
         let steps: Vec<Step> = (1..).zip(&insts).map(|(behind, inst)| step(inst, behind)).collect();
         let live = Live::new(&steps, &d.uops, &d.lists, registers);
         Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers, live })
+    }
+}
+
+impl Code {
+    /// Has an instruction a load that may be misnamed?
+    pub fn misnamed(&self, number: u32) -> bool {
+        let Parts { first, count, .. } = self.insts[number as usize].parts;
+        self.uops[first as usize..][..usize::from(count)].iter().any(|u| u.misnamed)
     }
 }
 

@@ -264,7 +264,7 @@ impl<'a> Decomposer<'a> {
             w.temp += 1;
         }
         let computes = jumps || !results.is_empty() || sources.work;
-        let moved = is_copy(self.machine, w.inst, w.instr) && self.core.rename.moves == Idiom::Eliminated;
+        let moved = is_copy(self.machine, self.core, w.inst, w.instr) && self.core.rename.moves == Idiom::Eliminated;
         if (zero && self.core.rename.zero_idioms == Idiom::Eliminated) || (moved && !results.is_empty()) {
             let free: Vec<Result> = results.iter().map(|r| Result { latency: 0, ..*r }).collect();
             self.push(Kind::Nothing, &[], 1, &sources.regs, &free, 0)?;
@@ -391,6 +391,7 @@ impl<'a> Decomposer<'a> {
             own: mask,
             first: [0; FIRST],
             fused: false,
+            misnamed: false,
             stations: u8::from(kind != Kind::Nothing),
             ports: mask,
             class,
@@ -535,10 +536,15 @@ fn latency(instr: &Instr, dest: &Dest) -> u16 {
 }
 
 /// Does it only copy a register?
-fn is_copy(machine: &Machine, inst: &Inst, instr: &Instr) -> bool {
-    let [Stmt::Assign { dest: dest @ Dest::Operand(_), value: value @ Expr::Operand(_) }] = &instr.semantics[..] else {
-        return false;
+fn is_copy(machine: &Machine, core: &Core, inst: &Inst, instr: &Instr) -> bool {
+    let [Stmt::Assign { dest: dest @ Dest::Operand(_), value }] = &instr.semantics[..] else { return false };
+    let value = match value {
+        Expr::Slice { a, lo: 0, width } if u32::from(*width) == core.rename.low_move_bits => a,
+        _ => value,
     };
+    if !matches!(value, Expr::Operand(_)) {
+        return false;
+    }
     // Registers of another file are renamed by themselves: nothing can stand for one of them.
     let file = |reg: Option<Reg>| machine.regs.get(usize::from(reg?.0)).map(|r| r.file);
     file(dest_of(inst, dest)) == file(register(inst, value))

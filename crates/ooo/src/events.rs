@@ -25,6 +25,7 @@
 //! | `loads_forwarded`, `forwards_failed` | loads that got their bytes from a store on its way to the cache; that had to wait for it |
 //! | `loads_aliased` | loads that waited for a store to another address, because only the lower parts of addresses were compared |
 //! | `memory_order_violations` | loads that passed a store they should have waited for |
+//! | `loads_misnamed` | loads that were taken to read a store to other bytes of their word |
 //! | `btb_misses` | taken branches whose target the decoder had to find |
 //! | `macro_fused` | retired pairs of instructions that were one micro-operation |
 //! | `prefetches` | lines fetched before they were asked for |

@@ -46,6 +46,7 @@ mod lanes;
 mod live;
 pub mod log;
 mod mem;
+mod misnamed;
 mod parts;
 mod pipeline;
 mod ports;

@@ -94,6 +94,7 @@ mod tests {
                 own: 0,
                 first: [0; FIRST],
                 fused: false,
+                misnamed: false,
                 stations: 1,
                 ports: 1,
                 class: 0,

@@ -54,6 +54,8 @@ pub struct Uop {
     pub first: [u16; FIRST],
     /// It and the next one are one until they start.
     pub fused: bool,
+    /// A load that is taken to read a store that begins elsewhere, until the core knows better.
+    pub misnamed: bool,
     /// Reservation stations that it needs, with the other one of its pair.
     pub stations: u8,
     /// Ports it may start on.

@@ -11,7 +11,7 @@ mod machine;
 
 use ciphermill_ir::BinOp;
 use ciphermill_machine::core::*;
-use ciphermill_machine::sem::Expr;
+use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind};
 use ciphermill_ooo::log::{Log, Row};
 use ciphermill_ooo::{Cause, Counts};
@@ -350,6 +350,58 @@ fn a_load_is_renamed_to_the_store_that_it_had_the_last_time() {
     assert!((119..=cycles(dynamic(change), text, &[60, 64, 64])).contains(&longest), "{longest}");
 }
 
+/// Two loads are known, in one set.
+fn misnames(shadow: u32) -> impl Fn(&mut Core) {
+    move |c| {
+        c.load.misnamed =
+            Some(Misnamed { word_bytes: 4, alias_bytes: 64, distance: 2, entries: 2, ways: 2, cycles: 4, shadow })
+    }
+}
+
+#[test]
+fn a_load_taken_to_read_a_store_to_other_bytes_of_its_word() {
+    let go = |lines: &[&str]| {
+        let (counts, rows) = run(dynamic(misnames(0)), &body(lines), &[64; 4]);
+        let last = rows.last().unwrap();
+        (counts.get("loads_misnamed"), last.fetched)
+    };
+    // It starts in 3, and ends and retires in 6: what is behind it is fetched in 10.
+    assert_eq!(go(&["sth r1, r2, 0", "ldhs r5, r2, 2"]), (1, 10));
+    // A byte of what was stored: the store's address is known in 4, forwarding takes five.
+    assert_eq!(go(&["stw r1, r2, 0", "ldbs r5, r2, 3"]), (1, 13));
+    // Zeros before what is loaded; other registers, and the same one written between; another word; the store's bytes.
+    for load in ["ldh r5, r2, 2", "ldhs r5, r3, 2", "ldhs r5, r2, 4", "ldhs r5, r2, 0"] {
+        assert_eq!(go(&["sth r1, r2, 0", load]), (0, 0), "{load}");
+    }
+    assert_eq!(go(&["sth r1, r2, 0", "addi r2, r2, 0", "ldhs r5, r2, 2"]).0, 0);
+    // A word, too, 64 bytes away, but no half of one with zeros before it.
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r2, 64"]).0, 1);
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r2, 32"]).0, 0);
+    assert_eq!(go(&["stw r1, r2, 0", "ldh r5, r2, 64"]).0, 0);
+    // A store of fewer bytes; one to its own bytes between; two others between.
+    assert_eq!(go(&["stb r1, r2, 0", "ldhs r5, r2, 2"]).0, 0);
+    assert_eq!(go(&["sth r1, r2, 0", "sth r1, r2, 2", "ldhs r5, r2, 2"]).0, 0);
+    assert_eq!(go(&["sth r1, r2, 0", "stw r1, r3, 8", "ldhs r5, r2, 2"]).0, 1);
+    assert_eq!(go(&["sth r1, r2, 0", "stw r1, r3, 8", "stw r1, r3, 12", "ldhs r5, r2, 2"]).0, 0);
+}
+
+#[test]
+fn loads_that_were_misnamed_are_known_as_long_as_there_is_room() {
+    let go = |pairs: usize, shadow| {
+        let lines = "sth r4, r2, 0\nldhs r5, r2, 2\n".repeat(pairs);
+        let text = format!("func f 3 0\ntop:\n{lines}\naddi r1, r1, -1\nbne r1, r0, top\nret\n");
+        let mut s =
+            Simulator::new(Arc::new(assemble(dynamic(misnames(shadow)), &text)), SimOptions::default()).unwrap();
+        s.call(0, &[10, 64, 64]).unwrap();
+        s.stats().core.unwrap().get("loads_misnamed")
+    };
+    // Two are known from the first turn on. Of three each is forgotten before its next turn.
+    assert_eq!([1, 2, 3].map(|pairs| go(pairs, 0)), [1, 2, 30]);
+    // The second one is known with the first, two instructions before it. Of three, the third makes the first forgotten,
+    // and the first, with the second, the third.
+    assert_eq!([1, 2, 3].map(|pairs| go(pairs, 2)), [1, 1, 20]);
+}
+
 #[test]
 fn stores_to_one_line_reach_the_cache_together() {
     // All four can start in 3 and 4: the first two retire in 4. With two places the third is renamed
@@ -566,6 +618,17 @@ fn idioms() {
     let moves = |idiom| starts(&run(dynamic(|c| c.rename.moves = idiom), &body(&lines), &[1; 4]).1);
     assert_eq!(moves(Idiom::Plain), [3, 6, 7, 3]);
     assert_eq!(moves(Idiom::Eliminated), [3, 6, 6, 3]);
+    // A move of the lower half, with zeros above it.
+    let low = |bits| {
+        let mut m = dynamic(|c| (c.rename.moves, c.rename.low_move_bits) = (Idiom::Eliminated, bits));
+        common::tune(&mut m, "mov", |i| {
+            if let Stmt::Assign { value, .. } = &mut i.semantics[0] {
+                *value = Expr::Slice { a: Box::new(value.clone()), lo: 0, width: 16 };
+            }
+        });
+        starts(&run(m, &body(&lines), &[1; 4]).1)
+    };
+    assert_eq!([low(0), low(8), low(16)], [[3, 6, 7, 3], [3, 6, 7, 3], [3, 6, 6, 3]]);
 }
 
 #[test]
@@ -699,7 +762,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         writeback_cycles: 0,
     };
     let part = |name: &str, kind| Part { name: name.into(), kind };
-    let changes: [&dyn Fn(&mut Core); 8] = [
+    let changes: [&dyn Fn(&mut Core); 9] = [
         &|_| (),
         &|c| c.retire.recovers = true,
         &|c| (c.rename.written_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
@@ -709,6 +772,11 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
             (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
             (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
             c.store.data_through = vec![0];
+        },
+        &|c| {
+            let rule =
+                Misnamed { word_bytes: 4, alias_bytes: 64, distance: 2, entries: 1, ways: 1, cycles: 4, shadow: 0 };
+            (c.load.misnamed, c.load.disambiguation) = (Some(rule), Disambiguation::Predict { entries: 16 });
         },
         &|c| {
             let queue = |units, entries| Queue { name: "q".into(), units, entries, kept_cycles: 0 };
@@ -751,6 +819,10 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
                 // Two pages of table where that matters.
                 let aliases = m.core.as_ref().is_some_and(|c| c.load.alias_bytes > 0);
                 let walk = if aliases { WALK.replace("252", "4348") } else { WALK.to_owned() };
+                // The next bytes, and their signs, where such loads matter.
+                let misnames = m.core.as_ref().is_some_and(|c| c.load.misnamed.is_some());
+                let walk =
+                    if misnames { walk.replace("ldw r8, r3, 512", "ldbs r8, r3, 514\nldbs r9, r3, 515") } else { walk };
                 let mut s = Simulator::new(Arc::new(assemble(m, &walk)), SimOptions::default()).unwrap();
                 s.pipeline().unwrap().set_memo(memo);
                 s.pipeline().unwrap().sample(sampling);
@@ -759,6 +831,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
                 }
                 let counts = s.stats().core.unwrap();
                 assert_eq!(aliases && sampling.is_none(), counts.get("loads_aliased") > 0 && sampling.is_none());
+                assert_eq!(misnames && sampling.is_none(), counts.get("loads_misnamed") > 3000 && sampling.is_none());
                 (counts, s.pipeline().unwrap().recalled())
             };
             for sampling in [None, Some(ciphermill_ooo::Sampling { period: 4_000, warm: 200, window: 400 })] {

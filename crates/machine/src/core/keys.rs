@@ -86,6 +86,11 @@ static RENAME: &[Key] = &[
     ),
     may("partial_cycles", Kind::Int(0, 64), "so many cycles late, or so many more from the writer's retirement (0)"),
     may("stack_engine", Kind::Bool, "the stack pointer's adjustment in a push, pop, call or return is free (false)"),
+    may(
+        "low_move_bits",
+        Kind::Int(0, 64),
+        "moves of so many of the lowest bits, zeros above them, are moves, too (0: none)",
+    ),
     may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
     may(
         "queue_choice",
@@ -152,6 +157,17 @@ static LOAD: &[Key] = &[
         Kind::Int(0, 1000),
         "from the discovery that a load passed a store wrongly to its new fetch (0)",
     ),
+    may("misnamed", Kind::Table(MISNAMED), "short loads that are taken to read an older store to the same word"),
+];
+
+static MISNAMED: &[Key] = &[
+    need("word_bytes", Kind::Int(2, 64), "bytes of a word; loads of fewer, with a computation, can be taken so"),
+    may("alias_bytes", Kind::Int(4, 1 << 30), "displacements that differ by a multiple of it are taken for one (none)"),
+    need("distance", Kind::Int(0, 255), "stores between the two, at most, and that one; 0: no load is"),
+    need("entries", Kind::Int(1, 65536), "loads known not to be taken so again"),
+    need("ways", Kind::Int(1, 64), "of a set of them"),
+    need("cycles", Kind::Int(0, 1000), "from such a load's retirement to the new fetch of what is behind it"),
+    may("shadow", Kind::Int(0, 4096), "instructions behind it whose loads are known by then, too (0)"),
 ];
 
 static STORE_ADDRESS: &[Key] = &[need("units", Kind::Texts, "units that they start on")];

@@ -134,6 +134,8 @@ pub struct Rename {
     /// Adding a constant to the stack pointer costs nothing in an instruction
     /// that also accesses the stack.
     pub stack_engine: bool,
+    /// Moves of so many of the lowest bits, with zeros above them, are moves, too; 0: none.
+    pub low_move_bits: u32,
     /// A micro-operation's port is fixed when it is renamed, not when it starts.
     pub binds_port: bool,
     /// How a queue is chosen.
@@ -196,6 +198,24 @@ pub enum Renaming {
     Distance,
 }
 
+/// `[core.load.misnamed]`: loads that are taken to read what an older store writes because both write the word of their
+/// address alike, and begin elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misnamed {
+    pub word_bytes: u32,
+    /// Displacements that differ by a multiple of it are taken for one; 0: only equal ones.
+    pub alias_bytes: u32,
+    /// The store is one of so many before the load.
+    pub distance: u32,
+    /// Loads that are known, in sets by the lowest bits of their addresses, and of each set so many.
+    pub entries: u32,
+    pub ways: u32,
+    /// From the load's retirement to the new fetch of what is behind it.
+    pub cycles: u32,
+    /// Instructions behind it whose loads are known from then on, too.
+    pub shadow: u32,
+}
+
 /// `[core.load]`.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -229,6 +249,7 @@ pub struct Load {
     pub disambiguation: Disambiguation,
     /// Cycles until fetch starts again after a load passed a store wrongly.
     pub violation_cycles: u32,
+    pub misnamed: Option<Misnamed>,
 }
 
 /// `[core.store_address]`, `[core.store_data]`.
@@ -382,6 +403,7 @@ impl Event {
         "forwards_failed",
         "loads_aliased",
         "memory_order_violations",
+        "loads_misnamed",
         "btb_misses",
         "macro_fused",
         "prefetches",

@@ -55,6 +55,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 _ => PartialReads::Free,
             },
             partial_cycles: number(rename, "partial_cycles", 0),
+            low_move_bits: number(rename, "low_move_bits", 0),
             stack_engine: flag(rename, "stack_engine"),
             binds_port: flag(rename, "binds_port"),
             queue_choice: match text(rename, "queue_choice") {
@@ -92,6 +93,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 _ => Disambiguation::Wait,
             },
             violation_cycles: number(load, "violation_cycles", 0),
+            misnamed: load.table("misnamed").map(misnamed).transpose()?,
         },
         store: Store {
             address_units: units(b, part("store_address"))?,
@@ -141,6 +143,25 @@ fn power(t: &Tree, key: &str, otherwise: u32) -> Result<u32, FileError> {
         }
         _ => Ok(n),
     }
+}
+
+fn misnamed(t: &Tree) -> Result<Misnamed, FileError> {
+    let ways = number(t, "ways", 1);
+    let entries = number(t, "entries", 1);
+    let sets = entries / ways.max(1);
+    if let Some(node) = t.get("entries").filter(|_| !entries.is_multiple_of(ways.max(1)) || !sets.is_power_of_two()) {
+        let error = node.place.error("`entries` must be `ways` times a power of two");
+        return Err(error.mend(format!("{} would do", ways * sets.max(1).next_power_of_two())));
+    }
+    Ok(Misnamed {
+        word_bytes: power(t, "word_bytes", 4)?,
+        alias_bytes: if t.get("alias_bytes").is_some() { power(t, "alias_bytes", 0)? } else { 0 },
+        distance: number(t, "distance", 0),
+        entries,
+        ways,
+        cycles: number(t, "cycles", 0),
+        shadow: number(t, "shadow", 0),
+    })
 }
 
 /// The schedulers. No unit is in two of them, and no port is chosen without them.

@@ -199,6 +199,11 @@ impl Pipeline {
         } else {
             Cause::L1
         };
+        if uop.misnamed && self.ask(Question::Misnamed { number }, 0, accesses) != 0 {
+            self.tally.misnamed += 1;
+            self.misnamed = true;
+            again = again.max(1);
+        }
         let known = early.map_or(end, |at| at.max(renamed).min(end));
         self.results::<PLAIN>(lists, uop, start, Some(known), from);
         (Done { start, end, port, cause }, again)

@@ -25,6 +25,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     pub(super) aliased: u64,
     pub(super) violations: u64,
+    pub(super) misnamed: u64,
     pub(super) btb: u64,
     pub(super) macro_fused: u64,
     /// Instructions that were given cycles.
@@ -33,7 +34,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// The counts that exist only where micro-operations are given cycles.
-    pub(super) fn timed(&mut self) -> [&mut u64; 14] {
+    pub(super) fn timed(&mut self) -> [&mut u64; 15] {
         [
             &mut self.cycles,
             &mut self.recovery,
@@ -47,6 +48,7 @@ impl Tally {
             &mut self.failed,
             &mut self.aliased,
             &mut self.violations,
+            &mut self.misnamed,
             &mut self.macro_fused,
             &mut self.timed,
         ]
@@ -55,7 +57,7 @@ impl Tally {
 
 impl Tally {
     /// All of them.
-    fn all(&mut self) -> [&mut u64; 22] {
+    fn all(&mut self) -> [&mut u64; 23] {
         let Tally {
             cycles,
             instructions,
@@ -76,6 +78,7 @@ impl Tally {
             failed,
             aliased,
             violations,
+            misnamed,
             btb,
             macro_fused,
             timed,
@@ -100,6 +103,7 @@ impl Tally {
             failed,
             aliased,
             violations,
+            misnamed,
             btb,
             macro_fused,
             timed,

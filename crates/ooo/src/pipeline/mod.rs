@@ -259,6 +259,10 @@ impl Pipeline {
             self.branch(number, second, taken, outcome);
         }
         if restart > 0 {
+            if std::mem::take(&mut self.misnamed) {
+                let cycles = self.core.load.misnamed.map_or(0, |m| m.cycles);
+                restart = restart.max(self.retire_cycle + u64::from(cycles));
+            }
             self.refetch(restart, Cause::Forward);
         }
     }

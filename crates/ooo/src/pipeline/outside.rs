@@ -52,6 +52,7 @@ impl Pipeline {
                 0
             }
             Question::Renames { pc, younger } => u64::from(self.renames(pc, younger)),
+            Question::Misnamed { number } => u64::from(self.misnames(number)),
             Question::Load { pc, access } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
                 Older { seen: self.stores.seen(addr, bytes), passes: self.passes(pc) }.pack()
@@ -103,6 +104,21 @@ impl Pipeline {
                 std::mem::replace(&mut self.distances[at], younger) == younger
             }
         }
+    }
+
+    /// Is a load misnamed, which it is until that is known? From then on the next ones are known, too: they were under
+    /// way when it was found out.
+    fn misnames(&mut self, number: u32) -> bool {
+        if self.known_names.knows(self.pc(number)) {
+            return false;
+        }
+        let code = self.code.clone();
+        let shadow = self.core.load.misnamed.map_or(0, |m| m.shadow);
+        let behind = (number + 1..code.insts.len() as u32).take(shadow as usize);
+        for n in behind.filter(|&n| code.misnamed(n)) {
+            self.known_names.knows(self.pc(n));
+        }
+        true
     }
 
     /// What predictors and prefetchers know an instruction by.

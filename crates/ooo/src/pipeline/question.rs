@@ -16,6 +16,8 @@ pub(super) enum Question {
     /// Has the load of this instruction its value from the store with so many younger ones where registers are
     /// renamed?
     Renames { pc: u32, younger: u8 },
+    /// Is the load of this instruction taken to read a store that it does not read?
+    Misnamed { number: u32 },
     /// When is this access's line in the data cache, and where was it?
     Data { pc: u32, access: u16, write: bool },
     /// What was guessed of this jump, which was taken or not?

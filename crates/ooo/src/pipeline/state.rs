@@ -110,6 +110,9 @@ pub struct Pipeline {
     /// All older stores have their addresses.
     pub(super) addresses_known: u64,
     pub(super) waits: Vec<u8>,
+    /// The load under way was taken to read a store that it does not read; loads of which that is known.
+    pub(super) misnamed: bool,
+    pub(super) known_names: Btb,
     /// The address half of the store under way, and its access's number.
     pub(super) store: Store,
     pub(super) stored: u16,
@@ -205,6 +208,8 @@ impl Pipeline {
                 Disambiguation::Predict { entries } => vec![0; entries as usize],
                 _ => vec![],
             },
+            misnamed: false,
+            known_names: core.load.misnamed.map_or(Btb::new(0, 1), |m| Btb::new(m.entries, m.ways)),
             store: Store::default(),
             stored: 0,
             next: NONE,

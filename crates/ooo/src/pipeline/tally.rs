@@ -97,6 +97,7 @@ impl Pipeline {
             "forwards_failed" => t.failed,
             "loads_aliased" => t.aliased,
             "memory_order_violations" => t.violations,
+            "loads_misnamed" => t.misnamed,
             "btb_misses" => t.btb,
             "macro_fused" => t.macro_fused,
             "prefetches" => m.prefetches - b.prefetches,

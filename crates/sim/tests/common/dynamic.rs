@@ -32,6 +32,7 @@ pub fn core() -> Core {
             moves: Idiom::Plain,
             partial_reads: PartialReads::Free,
             partial_cycles: 0,
+            low_move_bits: 0,
             stack_engine: false,
             binds_port: false,
             queue_choice: QueueChoice::Fewest,
@@ -57,6 +58,7 @@ pub fn core() -> Core {
             alias_bytes: 0,
             disambiguation: Disambiguation::Perfect,
             violation_cycles: 2,
+            misnamed: None,
         },
         store: Store {
             address_units: vec![2],
