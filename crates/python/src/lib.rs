@@ -12,6 +12,8 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+#[cfg(target_os = "linux")]
+mod allocator;
 mod confined;
 
 use ciphermill_measure as core;
