@@ -82,11 +82,20 @@ class Chase(Declared, frozen=True):
     ascending: bool = False
 
 
+class Others(Declared, frozen=True):
+    """One instruction, so many times."""
+
+    instruction: str
+    times: Many
+
+
 class Loop(Declared, frozen=True, kw_only=True):
     name: str
     group: str
     setup: list[str] = msgspec.field(default_factory=list)
     body: list[str]
+    #: What stands behind the body in each copy, and is none of the instructions that it counts as.
+    others: Others | None = None
     copies: Many = 1
     #: Instructions that a copy counts as; left out: all of its body.
     each: Many | None = None
@@ -220,7 +229,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def asked(head: Mapping[str, Any], loop: Mapping[str, Any], function: str = "f") -> dict[str, Any]:
     """What the core is asked for a loop."""
-    body = loop["body"] * loop.get("copies", 1)
+    others = loop.get("others", {"instruction": "", "times": 0})
+    body = (loop["body"] + [others["instruction"]] * others["times"]) * loop.get("copies", 1)
     lines = [
         f"func {function} 0 0",
         *head.get("before", ()),

@@ -181,6 +181,11 @@ def test_own_files_that_are_wrong(refused, write):
         assert said in refused("sheet", "zen5", "--loops", write("loops.toml", text))
 
 
+def test_others_stand_behind_each_copy():
+    loop = {"name": "x", "body": ["a"], "others": {"instruction": "b", "times": 2}, "copies": 2}
+    assert sheet.asked({"start": ["s"], "end": ["e"]}, loop)["text"].split("\n")[1:] == ["s", "top:", *"abbabb", "e"]
+
+
 def test_a_residual_by_hand():
     head = {"source": "somewhere"}
     loop = {"name": "x", "group": "latency", "body": ["a", "b"], "copies": 5, "expected": [2, 3]}
