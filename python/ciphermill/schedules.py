@@ -40,7 +40,9 @@ NOTE, ORIGIN, FORM = BESIDE = "for", "of", "form"
 UNROLLED = {True: "unrolled", False: "not unrolled"}
 
 #: What a variant of the code is told by (``Unrolling`` in ``crates/measure/src/request.rs``).
-FORMS = {"unrolled": bool, "jam": int, "throughput": bool}
+FORMS = {"unrolled": bool, "jam": int, "throughput": bool, "short": bool}
+#: What a form may leave out.
+LEFT_OUT = {"short": bool}
 
 Entry = Mapping[str, Any]
 
@@ -140,7 +142,7 @@ def check(entry: Entry) -> None:
         raise ValueError(f"`{ORIGIN}` is a table of digests")
     form = entry.get(FORM, {})
     kinds = {key: type(value) for key, value in form.items()} if isinstance(form, dict) else {"": None}
-    if kinds and (kinds != FORMS or not whole(form["jam"], 2**32 - 1)):
+    if kinds and ({**LEFT_OUT, **kinds} != FORMS or not whole(form["jam"], 2**32 - 1)):
         raise ValueError(f"`{FORM}` is a variant of the code: {', '.join(FORMS)}")
     if unknown := set(entry) - {"loop", "ii", "divided", "sides", "rotates", "time", "variant", *BESIDE}:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")

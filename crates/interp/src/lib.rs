@@ -5,8 +5,8 @@
 //! written for plainness: a value is a `u64`, memory is bytes, and every access
 //! is checked.
 //!
-//! Asked to, it counts how often each edge between blocks is taken, which is
-//! how the trip counts of loops are found ([`Interp::count_edges`]).
+//! Asked to, it counts how often each edge between blocks is taken, and how many
+//! turns loops make each time they are entered ([`Interp::count_edges`]).
 //!
 //! What a machine would do with addresses, it does too: a function's code
 //! address is a number above [`CODE_BASE`], and the system area holds such
@@ -14,10 +14,14 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod turns;
+
 use ciphermill_ir::{
     Block, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+pub use turns::Header;
+use turns::Turns;
 
 const CODE_BASE: u64 = 0xE000_0000;
 const CODE_STEP: u64 = 16;
@@ -54,7 +58,7 @@ pub struct Interp<'m> {
     pub stood: Vec<(FuncId, u32)>,
     /// Operations that may still be executed.
     pub fuel: u64,
-    edges: Option<Edges>,
+    counted: Option<(Edges, Turns)>,
     misaligned: Option<Misaligned>,
     /// Misaligned accesses that the module had promised not to make are
     /// faults.
@@ -81,20 +85,21 @@ impl<'m> Interp<'m> {
             max_depth: MAX_DEPTH,
             stood: Vec::new(),
             fuel,
-            edges: None,
+            counted: None,
             misaligned: None,
             check_alignment: false,
         }
     }
 
-    /// From now on, count edges.
-    pub fn count_edges(&mut self) {
-        self.edges = Some(Edges::new());
+    /// From now on, count edges, and the turns of some loops, each with the blocks that are in it.
+    pub fn count_edges(&mut self, loops: impl IntoIterator<Item = (Header, HashSet<Block>)>) {
+        self.counted = Some((Edges::new(), Turns::of(loops)));
     }
 
-    /// The edges counted since, and no longer.
-    pub fn take_edges(&mut self) -> Edges {
-        self.edges.take().unwrap_or_default()
+    /// The edges counted since, and no longer, and loops that made as many turns each time they were entered.
+    pub fn take_edges(&mut self) -> (Edges, HashMap<Header, u32>) {
+        let (edges, turns) = self.counted.take().unwrap_or_default();
+        (edges, turns.constant())
     }
 
     /// From now on, note accesses that are less aligned than they state.
@@ -150,7 +155,7 @@ impl<'m> Interp<'m> {
         let func = &self.module.funcs[id];
         let mut values = vec![0u64; func.values.len()];
         let mut block = func.entry;
-        if let Some(edges) = &mut self.edges {
+        if let Some((edges, _)) = &mut self.counted {
             *edges.entry((id, block, block)).or_default() += 1;
         }
         if args.len() != func.blocks[block].params.len() {
@@ -186,8 +191,9 @@ impl<'m> Interp<'m> {
             };
             // All arguments are read before a parameter is written.
             let passed: Vec<u64> = target.args.iter().map(|&v| get(v)).collect();
-            if let Some(edges) = &mut self.edges {
+            if let Some((edges, turns)) = &mut self.counted {
                 *edges.entry((id, block, target.block)).or_default() += 1;
+                turns.went(id, block, target.block);
             }
             block = target.block;
             for (&param, bits) in func.blocks[block].params.iter().zip(passed) {

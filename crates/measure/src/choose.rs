@@ -2,7 +2,8 @@
 //!
 //! A machine that schedules at compile time needs independent operations: the cipher's rounds
 //! unrolled, and the loop over blocks unrolled and jammed, so that one iteration processes several
-//! blocks. Each variant is compiled and run on two short messages. The one with the fewest cycles a
+//! blocks. A function that is called for each block has no such loop: there only short loops are unrolled, too, and those
+//! inside are pipelined. Each variant is compiled and run on two short messages. The one with the fewest cycles a
 //! block is taken, the first in the list where two are equal. What the user fixes is not tried. For
 //! small code [`crate::smallest`] chooses instead, and on a machine that schedules at run time
 //! [`crate::fastest`], among other variants.
@@ -38,7 +39,11 @@ pub const MAX_JAM: u32 = 8;
 /// searched for as well: a full search gains a third of a large block, and little of a small loop.
 const NEARLY: f64 = 1.4;
 
-const PLAIN: Unrolling = Unrolling { unrolled: false, jam: 1, throughput: false };
+const PLAIN: Unrolling = Unrolling { unrolled: false, jam: 1, throughput: false, short: false };
+/// One block's rounds unrolled.
+const STRAIGHT: Unrolling = Unrolling { unrolled: true, ..PLAIN };
+/// Only short loops unrolled: of a function that is called for each block, and has no loop over blocks around.
+const SHORT: Unrolling = Unrolling { short: true, ..STRAIGHT };
 
 /// Choose and compile.
 ///
@@ -95,49 +100,60 @@ pub fn choose(
         return smallest::choose(machine, driver, |lean| plainly(lean, SearchEffort::Full), cycles);
     }
     let tries = !machine.issue.explicit && request.level > 1 && request.exact.is_none();
-    let first = if !statically && plainest { Some(plainly(None, SearchEffort::Full)?) } else { None };
-    let first = match first {
-        Some(first) if !tries || fastest::long(wasm, &first, driver, interface, (work, unit))? => return Ok(first),
-        first => first,
+    let first = if !statically && plainest {
+        let first = plainly(None, SearchEffort::Full)?;
+        let tried = if tries { fastest::short(wasm, &first, driver, interface, (work, unit))? } else { None };
+        let Some(instructions) = tried else { return Ok(first) };
+        Some((first, instructions))
+    } else {
+        None
     };
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
     let profile = shared::PROFILES.get(turns, || profiled(module, interface, work, unit))?;
     let rounds = profile.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let ctx_bytes = interface.ctx_bytes;
-    let unrolled =
-        |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
-            let unrolled = UnrolledDriver { shape: &shape, jam, ctx_bytes, throughput, profile: &profile };
-            let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
-            let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
-            let unrolling = Unrolling { unrolled: true, jam, throughput };
-            Ok(Chosen {
-                cut: program.searches_cut > 0,
-                program: program.clone(),
-                jam,
-                unroll: rounds,
-                unrolling,
-                context_at: *context_at,
-                misaligned: misaligned.cloned(),
-            })
-        };
-    if let Some(first) = first {
+    let unrolled = |unrolling: Unrolling, lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
+        let unrolled = UnrolledDriver { shape: &shape, unrolling, ctx_bytes, profile: &profile };
+        let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
+        let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
+        Ok(Chosen {
+            cut: program.searches_cut > 0,
+            program: program.clone(),
+            jam: unrolling.jam,
+            unroll: rounds,
+            unrolling,
+            context_at: *context_at,
+            misaligned: misaligned.cloned(),
+        })
+    };
+    let short = work.count == Count::Calls;
+    if let Some((first, instructions)) = first {
         let make = |way: CodeVariant| match way {
             CodeVariant::Lean(lean) => plainly(Some(lean), SearchEffort::Full),
-            CodeVariant::Unrolled(jam) => unrolled((jam, false), None, SearchEffort::Full),
+            CodeVariant::Unrolled(jam) => unrolled(Unrolling { jam, ..STRAIGHT }, None, SearchEffort::Full),
+            CodeVariant::Short => unrolled(SHORT, None, SearchEffort::Full),
         };
         let rounds = request.unroll.is_none() && work.direction != Direction::Keysetup;
         let several = work.blocks == Blocks::Multi && work.count == Count::Blocks && request.jam.is_none();
-        return fastest::choose(machine, first, driver, (rounds, several), make, cycles);
+        return fastest::choose(
+            machine,
+            first,
+            driver,
+            fastest::Others { rounds, several, short, instructions },
+            make,
+            cycles,
+        );
     }
     if small {
-        let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, SearchEffort::Full);
+        let straight = Unrolling { jam: request.jam.unwrap_or(1), ..STRAIGHT };
+        let lean = |lean| unrolled(straight, lean, SearchEffort::Full);
         return smallest::choose(machine, driver, lean, cycles);
     }
-    let make = |variant: Option<(u32, bool)>, effort: SearchEffort| {
-        variant.map_or_else(|| plainly(None, effort), |variant| unrolled(variant, None, effort))
+    let make = |variant: Unrolling, effort: SearchEffort| {
+        if variant.unrolled { unrolled(variant, None, effort) } else { plainly(None, effort) }
     };
     if let Some(of) = request.exact.as_ref().and_then(|e| e.unrolling) {
-        return make(variant_of(&of), SearchEffort::Full);
+        return make(of, SearchEffort::Full);
     }
     // Searching for the schedules of loops takes longer than everything else, so variants of one block
     // are compared without a search. Variants of several blocks gain more by it, and unrolled code
@@ -145,18 +161,18 @@ pub fn choose(
     // the lower bound. Only the last variant gets a full search.
     let searched = machine.issue.explicit;
     let cut = AtomicBool::new(false);
-    let attempt = |variant: Option<(u32, bool)>, effort: SearchEffort| -> Result<Tried, MeasureError> {
+    let attempt = |variant: Unrolling, effort: SearchEffort| -> Result<Tried, MeasureError> {
         let chosen = make(variant, effort)?;
         cut.fetch_or(chosen.cut, Ordering::Relaxed);
         let cycles = cycles(&chosen)?;
         Ok((if effort == SearchEffort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
-    let unrolling_of = |tried: &Tried| variant_of(&tried.1.unrolling);
+    let unrolling_of = |tried: &Tried| tried.1.unrolling;
     let none = || MeasureError::internal("no variant of the code was tried");
     let first = if searched { SearchEffort::Quick } else { SearchEffort::Full };
     let mut variants = Vec::new();
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
-        variants.push(None);
+        variants.push(PLAIN);
     }
     let mut others = Vec::new();
     let mut throughput = false;
@@ -167,14 +183,17 @@ pub fn choose(
             None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
         };
         others = jams.split_off(1);
-        variants.push(Some((jams[0], false)));
+        let straight = Unrolling { jam: jams[0], ..STRAIGHT };
+        variants.push(straight);
         throughput = several;
-        variants.extend(several.then_some(Some((jams[0], true))));
+        variants.extend(several.then_some(Unrolling { throughput, ..straight }));
+        variants.extend((short && straight == STRAIGHT).then_some(SHORT));
     }
     if searched && !request.schedules.is_empty() && request.search.is_none() {
-        let more = others.iter().flat_map(|&jam| [Some((jam, false)), Some((jam, true))]);
+        let more =
+            others.iter().flat_map(|&jam| [false, true].map(|throughput| Unrolling { jam, throughput, ..STRAIGHT }));
         let all: Vec<_> = variants.iter().copied().chain(more).collect();
-        let kept_in: Vec<_> = request.kept_in.iter().map(variant_of).filter(|of| all.contains(of)).collect();
+        let kept_in: Vec<_> = request.kept_in.iter().copied().filter(|of| all.contains(of)).collect();
         if let Some(found) = kept::choose(&kept_in, &all, driver, make, cycles)? {
             return Ok(found);
         }
@@ -184,7 +203,7 @@ pub fn choose(
     let straight = least(straight);
     // Selection for throughput is decided with the first number of blocks, for the others as well.
     throughput &= straight.as_ref().is_some_and(|b| b.1.unrolling.throughput);
-    let others = others.into_iter().map(|jam| Some((jam, throughput)));
+    let others = others.into_iter().map(|jam| Unrolling { jam, throughput, ..STRAIGHT });
     let mut best: Vec<Tried> = plain.into_iter().chain(straight).collect();
     if searched {
         // A loop over rounds and a straight block come to within a factor of each other by chance.
@@ -213,11 +232,6 @@ pub fn choose(
     }
     let best = least(best).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
     best.ok_or_else(none)
-}
-
-/// How many blocks are jammed and whether for throughput, where the rounds are unrolled.
-fn variant_of(of: &Unrolling) -> Option<(u32, bool)> {
-    of.unrolled.then_some((of.jam, of.throughput))
 }
 
 /// Cycles a block that a variant is expected to take after a full search, given those after a short

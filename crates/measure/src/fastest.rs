@@ -11,6 +11,8 @@
 //! where the code of a block is short: a long block fills the reorder buffer by itself, and takes long
 //! to compile twice over.
 //!
+//! Of a function that is called for each block short loops are unrolled alone, and all of them only where a call is short.
+//!
 //! Only the plain variant is made of a cipher whose block takes very long: trying several would take
 //! many times as long as the measurement. The same goes for very long code, in which the counters and
 //! addresses of loops are a small part, and register allocation takes more than linear time.
@@ -35,6 +37,10 @@ const TRIED: u64 = 50_000;
 /// operations take 28 s on `core2`, with it 4.
 const LONG: u64 = 8192;
 
+/// Instructions of a call with which all its loops are unrolled, where short ones alone can be instead. A transform of
+/// 30,000 became 85 KB of straight code, which took 20 s on `cortex-m4`.
+const WHOLE: u64 = 10_000;
+
 /// Bytes of code of one block unrolled with which two are tried.
 const SHORT: u64 = 2048;
 
@@ -45,11 +51,24 @@ pub enum CodeVariant {
     Lean(Lean),
     /// The rounds unrolled, of so many blocks together.
     Unrolled(u32),
+    /// Short loops unrolled.
+    Short,
 }
 
-/// The fastest of a plain program and those that `make` makes; one with its rounds unrolled is
-/// among them where `unrolled` says so, of two blocks where these are independent (`several`). `driver`
-/// is the export that is measured.
+/// Which variants there are beside the lean ones.
+#[derive(Clone, Copy)]
+pub struct Others {
+    /// Rounds unrolled.
+    pub rounds: bool,
+    /// Of two blocks together, which are independent.
+    pub several: bool,
+    /// Short loops unrolled.
+    pub short: bool,
+    /// Instructions of a block.
+    pub instructions: u64,
+}
+
+/// The fastest of a plain program and those that `make` makes. `driver` is the export that is measured.
 ///
 /// # Errors
 /// Those of `make` and `cycles`.
@@ -57,7 +76,7 @@ pub fn choose(
     machine: &Machine,
     plain: Chosen,
     driver: &str,
-    (unrolled, several): (bool, bool),
+    there: Others,
     make: impl Fn(CodeVariant) -> Result<Chosen, MeasureError> + Sync,
     cycles: impl Fn(&Chosen) -> Result<f64, MeasureError> + Sync,
 ) -> Result<Chosen, MeasureError> {
@@ -65,14 +84,16 @@ pub fn choose(
     // With interlocks nothing is packed or pipelined: only these make other code than the plain variant.
     let leaner = |lean: &Lean| !lean.hoist || lean.inline_up_to != ciphermill_opt::INLINE_UP_TO;
     let mut others: Vec<CodeVariant> = ways(machine).into_iter().filter(leaner).map(CodeVariant::Lean).collect();
-    others.extend(unrolled.then_some(CodeVariant::Unrolled(1)));
+    let whole = there.rounds && (!there.short || there.instructions <= WHOLE);
+    others.extend(whole.then_some(CodeVariant::Unrolled(1)));
+    others.extend((there.rounds && there.short).then_some(CodeVariant::Short));
     let attempt = |way: CodeVariant, _: SearchEffort| {
         let chosen = make(way)?;
         Ok((cycles(&chosen)?, chosen))
     };
     let others = together(&others, SearchEffort::Full, attempt)?;
     let short = others.iter().any(|t| t.1.unrolling.unrolled && bytes(&t.1, driver) <= SHORT);
-    let two = several && short && machine.core.is_some();
+    let two = there.several && short && machine.core.is_some();
     let two = if two { Some(attempt(CodeVariant::Unrolled(2), SearchEffort::Full)?) } else { None };
     let mut tried: Vec<Tried> = [plain].into_iter().chain(others).chain(two).collect();
     let fits = |t: &Tried| fits::flash(machine, &t.1.program).is_ok();
@@ -87,24 +108,25 @@ fn bytes(chosen: &Chosen, driver: &str) -> u64 {
     chosen.program.export(driver).map_or(u64::MAX, |f| sizes::code_bytes(&chosen.program, f))
 }
 
-/// Does a block of it, or a key set-up, take so long, or so much code, that variants are not tried?
-/// `driver` is the export that is measured.
+/// Instructions of a block of it, or of a key set-up; none where these are so many, or so much code, that variants are
+/// not tried. `driver` is the export that is measured.
 ///
 /// # Errors
 /// When the plan cannot be made, or the module stops before its end: that is asked of the reference
 /// interpreter first, whose word it is.
-pub fn long(
+pub fn short(
     wasm: &[u8],
     chosen: &Chosen,
     driver: &str,
     interface: &Interface,
     (work, unit): (Work, u32),
-) -> Result<bool, MeasureError> {
+) -> Result<Option<u64>, MeasureError> {
     let plan = RunPlan::new(&interface.at(chosen.context_at), work, unit)?;
     let judged = judge(wasm, &plan, plan.measured.len())?;
     let mut machine = Simulated::new(&chosen.program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, &plan).map_err(stopped)?;
     machine.reset();
     run(&mut machine, &plan.measured).map_err(stopped)?;
-    Ok(machine.stats().instructions > TRIED || bytes(chosen, driver) > LONG)
+    let instructions = machine.stats().instructions;
+    Ok((instructions <= TRIED && bytes(chosen, driver) <= LONG).then_some(instructions))
 }

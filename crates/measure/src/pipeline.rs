@@ -3,7 +3,7 @@
 use crate::error::MeasureError;
 use crate::kinds::INTERFACE;
 use crate::profile::Profile;
-use crate::request::{MachineRequest, Request};
+use crate::request::{MachineRequest, Request, Unrolling};
 use crate::shape::{Kernel, Name, Shape};
 use crate::shared::{self, Compiled, Described};
 use ciphermill_codegen::Search;
@@ -84,17 +84,17 @@ pub fn described(request: &MachineRequest) -> Result<Arc<Described>, MeasureErro
 pub struct UnrolledDriver<'a> {
     /// Of what it is given.
     pub shape: &'a Shape,
-    /// Blocks that one iteration processes together.
-    pub jam: u32,
+    pub unrolling: Unrolling,
     /// Size of the context.
     pub ctx_bytes: u32,
-    /// Instructions are selected for throughput (few issue slots) and not for latency.
-    pub throughput: bool,
     pub profile: &'a Profile,
 }
 
 /// Instructions that an unrolled loop may come to.
 const UNROLL_BUDGET: u32 = 4000;
+/// The same where only short loops are. A loop around of seven turns is one, so that what it counts with is a constant
+/// in the loops inside, whose accesses then are so many bytes apart: in a number-theoretic transform.
+const UNROLL_SHORT_BUDGET: u32 = 400;
 /// And a function that is inlined: much of one may go where it is told by a constant what to do,
 /// to encrypt or to decrypt.
 const INLINE_BUDGET: u32 = 12_000;
@@ -237,8 +237,8 @@ fn optimising(tables: &Tables, how: &How<'_>) -> ciphermill_opt::Options {
     let meld = if machine.issue.explicit { MELD } else { 0 };
     let branches = Unroll { meld, ..Unroll::default() };
     let unroll = unrolled.map_or(branches, |unrolled| Unroll {
-        full_budget: UNROLL_BUDGET,
-        jam: unrolled.jam,
+        full_budget: if unrolled.unrolling.short { UNROLL_SHORT_BUDGET } else { UNROLL_BUDGET },
+        jam: unrolled.unrolling.jam,
         inline_budget: INLINE_BUDGET,
         profile: unrolled.profile.trips.clone(),
         steady: unrolled.profile.steady.clone(),
@@ -289,7 +289,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         strict_traps: false,
         aligned_params: aligned_params(how.kernel),
         word_buffers: how.aligned || machine.issue.explicit,
-        throughput: unrolled.is_some_and(|unrolled| unrolled.throughput),
+        throughput: unrolled.is_some_and(|unrolled| unrolled.unrolling.throughput),
         constant_time: how.constant_time,
         plain_loops: lean.is_some_and(|lean| !lean.pipelined),
         at_once: lean.map_or(0, |lean| lean.at_once),
@@ -298,7 +298,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         called: how.called.iter().filter(|_| machine.issue.explicit).map(|name| name.to_string()).collect(),
         quick: how.effort == SearchEffort::Quick,
         kept_only: how.effort == SearchEffort::Kept,
-        longest: unrolled.is_some_and(|unrolled| unrolled.jam > 1),
+        longest: unrolled.is_some_and(|unrolled| unrolled.unrolling.jam > 1),
         unrefined: how.effort == SearchEffort::Unrefined,
         buffers: buffers(how.kernel),
         exact: how.exact.map(<[Answer]>::to_vec),

@@ -248,6 +248,9 @@ pub struct Unrolling {
     pub jam: u32,
     /// Instructions are selected for throughput (few issue slots) and not for latency.
     pub throughput: bool,
+    /// Only short loops are unrolled; longer ones stay, those inside unrolled ones too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short: bool,
 }
 
 /// Answers hold for the loops of one unroll-and-jam variant of the program.

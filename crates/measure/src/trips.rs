@@ -1,7 +1,7 @@
 //! Trip counts of a cipher's loops, by profiling.
 //!
 //! A loop over the cipher's rounds has the same trip count for every block; the loop over blocks
-//! has not. A loop counts as one over rounds when its mean trip count is a whole number, and the same
+//! has not. A loop counts as one over rounds when it makes as many turns each time that it is entered,
 //! in a run over one block and in one over three. That is a guess: the optimiser puts a test in front
 //! of code that relies on it.
 
@@ -10,10 +10,10 @@ use crate::interface::Interface;
 use crate::plan::{RunPlan, Work};
 use crate::profile::Profile;
 use crate::shape::Call;
-use ciphermill_interp::{Edges, Interp, Misaligned};
+use ciphermill_interp::{Edges, Header, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Operations that a run may take. One that takes more is too slow to be worth the
 /// time, and its loops are left as they are.
@@ -26,21 +26,25 @@ pub const LONGEST: u64 = 60_000_000;
 /// # Errors
 /// When the plan cannot be made.
 pub fn profiled(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Profile, MeasureError> {
-    let mut runs = Vec::new();
+    let sites = loop_sites(module);
+    let loops = members(module);
+    let (mut runs, mut turns) = (Vec::new(), Vec::new());
     for blocks in [1, 3] {
         let plan = RunPlan { limit: LONGEST, ..RunPlan::new(interface, work, blocks * unit)? };
-        match edges(module, &plan) {
-            Some(edges) => runs.push(edges),
-            None => return Ok(Profile::default()),
-        }
+        let Some((edges, constant)) = counted(module, &plan, loops.clone()) else { return Ok(Profile::default()) };
+        runs.push(edges);
+        turns.push(constant);
     }
-    let of = |site: &LoopSite| -> Option<LoopTrips> {
-        let inside = members(module, site.func, site.header)?;
-        let counts: Vec<u32> = runs.iter().map(|edges| turns(edges, site, &inside)).collect::<Option<_>>()?;
-        let trips = *counts.first()?;
-        counts.iter().all(|&c| c == trips).then_some(LoopTrips { first: site.first, last: site.last, trips })
+    let trips = |site: &LoopSite| -> Option<u32> {
+        let each = |constant: &HashMap<Header, u32>| constant.get(&(site.func, site.header)).copied();
+        let counts: Vec<u32> = turns.iter().map(each).collect::<Option<_>>()?;
+        counts.first().copied().filter(|trips| counts.iter().all(|c| c == trips))
     };
-    let trips = loop_sites(module).iter().filter_map(of).collect();
+    let of = |site: &LoopSite| LoopTrips { first: site.first, last: site.last, trips: trips(site).unwrap_or(0) };
+    let mut trips: Vec<LoopTrips> = sites.iter().map(of).collect();
+    if trips.iter().all(|t| t.trips == 0) {
+        trips.clear();
+    }
     let known = known(module, &runs);
     let varied = known.iter().filter(|(_, values)| values.len() == 2).map(|(&loc, _)| loc).collect();
     Ok(Profile { trips, steady: steady(&known), varied })
@@ -101,9 +105,18 @@ fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut Known) {
 
 /// Run a plan's calls, the measured ones with their edges counted.
 pub fn edges(module: &Module, plan: &RunPlan) -> Option<Edges> {
+    counted(module, plan, Vec::new()).map(|(edges, _)| edges)
+}
+
+/// Edges, and the turns of loops that make as many each time.
+fn counted(
+    module: &Module,
+    plan: &RunPlan,
+    loops: Vec<(Header, HashSet<Block>)>,
+) -> Option<(Edges, HashMap<Header, u32>)> {
     let mut interp = ready(module, plan)?;
     calls(&mut interp, module, &plan.setup)?;
-    interp.count_edges();
+    interp.count_edges(loops);
     calls(&mut interp, module, &plan.measured)?;
     Some(interp.take_edges())
 }
@@ -134,24 +147,15 @@ fn calls(interp: &mut Interp<'_>, module: &Module, calls: &[Call]) -> Option<()>
     Some(())
 }
 
-/// The blocks of a loop.
-fn members(module: &Module, func: FuncId, header: Block) -> Option<HashSet<Block>> {
-    let func = &module.funcs[func];
-    let cfg = Cfg::new(func);
-    let doms = Dominators::new(func, &cfg);
-    let loops = Loops::new(func, &cfg, &doms);
-    let data = loops.loops.values().find(|l| l.header == header)?;
-    Some(data.blocks.iter().copied().collect())
-}
-
-/// Turns for each entry; `None` when it was not entered or they differ.
-fn turns(edges: &Edges, site: &LoopSite, inside: &HashSet<Block>) -> Option<u32> {
-    let (mut entries, mut all) = (0u64, 0u64);
-    for (&(_, from, _), &n) in edges.iter().filter(|((f, _, to), _)| *f == site.func && *to == site.header) {
-        all += n;
-        entries += if inside.contains(&from) { 0 } else { n };
-    }
-    (entries > 0 && all.is_multiple_of(entries)).then(|| (all / entries) as u32)
+/// The loops of a module, each with its blocks.
+fn members(module: &Module) -> Vec<(Header, HashSet<Block>)> {
+    let of = |(id, func): (FuncId, &Func)| {
+        let cfg = Cfg::new(func);
+        let doms = Dominators::new(func, &cfg);
+        let loops = Loops::new(func, &cfg, &doms);
+        loops.loops.values().map(|l| ((id, l.header), l.blocks.iter().copied().collect())).collect::<Vec<_>>()
+    };
+    module.funcs.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -195,7 +199,8 @@ mod tests {
             limit: None,
         };
         let found = profiled(&module, &interface, work, 4).unwrap();
-        assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
+        // The loop over blocks, and that over rounds.
+        assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [0, 5]);
         // Their number was never zero: what is loaded was true, its comparison false.
         assert_eq!(found.steady.iter().map(|s| s.value).collect::<Vec<_>>(), [1, 0]);
     }

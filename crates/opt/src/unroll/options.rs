@@ -78,6 +78,7 @@ pub struct LoopTrips {
     pub first: u32,
     /// Offset of its last one.
     pub last: u32,
-    /// Times the header runs for each entry into the loop; at least 1.
+    /// Times the header runs for each entry into the loop; 0 if that was not always the same, so that the loop is
+    /// not taken for the one around it.
     pub trips: u32,
 }

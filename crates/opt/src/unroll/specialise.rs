@@ -86,7 +86,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 fn entries(profile: &[LoopTrips], loc: u32) -> Vec<LoopTrips> {
     let around = || profile.iter().filter(|p| (p.first..=p.last).contains(&loc));
     let Some(best) = around().map(|p| (p.last - p.first, p.first)).min() else { return Vec::new() };
-    around().filter(|p| (p.last - p.first, p.first) == best).copied().collect()
+    around().filter(|p| (p.last - p.first, p.first) == best && p.trips > 0).copied().collect()
 }
 
 /// A loop to copy.
@@ -416,4 +416,17 @@ fn backwards(func: &Func, v: Value, c: u64) -> (Value, u64) {
         c &= func.ty(v).mask();
     }
     (v, c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_without_a_constant_count_is_not_taken_for_the_one_around() {
+        let (around, inside) =
+            (LoopTrips { first: 0, last: 100, trips: 7 }, LoopTrips { first: 10, last: 20, trips: 0 });
+        assert_eq!([5, 15, 50].map(|loc| entries(&[around, inside], loc)), [vec![around], vec![], vec![around]]);
+        assert_eq!(entries(&[around], 15), [around]);
+    }
 }
