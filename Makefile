@@ -161,9 +161,10 @@ docs: build $(VENV)/documenting
 # another system, too: zig knows what macOS's library exports. Its package is there from macOS 13 on only.
 ZIG = $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux2014,$(if $(ACROSS),--zig))
 ACROSS = $(and $(findstring apple,$(TARGET)),$(filter-out Darwin,$(shell uname -s)))
+# To zig's C compiler a date in the code is an error; mimalloc has one.
 wheel: $(VENV)/building
 	$(if $(ZIG),$(PIP) --constraint python/requirements.txt ziglang)
-	CARGO_ZIGBUILD_PYTHON_PATH=$(BIN)/python MACOSX_DEPLOYMENT_TARGET=13.0 \
+	CARGO_ZIGBUILD_PYTHON_PATH=$(BIN)/python MACOSX_DEPLOYMENT_TARGET=13.0 CFLAGS="$(CFLAGS) -Wno-date-time" \
 		$(BIN)/maturin build --out build/wheels $(if $(TARGET),--target $(TARGET) $(ZIG))
 
 clean:
