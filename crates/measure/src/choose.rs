@@ -102,7 +102,7 @@ pub fn choose(
     let tries = !machine.issue.explicit && request.level > 1 && request.exact.is_none();
     let first = if !statically && plainest {
         let first = plainly(None, SearchEffort::Full)?;
-        let tried = if tries { fastest::short(wasm, &first, driver, interface, (work, unit))? } else { None };
+        let tried = if tries { fastest::instructions(wasm, &first, driver, interface, (work, unit))? } else { None };
         let Some(instructions) = tried else { return Ok(first) };
         Some((first, instructions))
     } else {

@@ -42,7 +42,7 @@ const LONG: u64 = 8192;
 const WHOLE: u64 = 10_000;
 
 /// Bytes of code of one block unrolled with which two are tried.
-const SHORT: u64 = 2048;
+const PAIRED: u64 = 2048;
 
 /// A variant other than the plain one.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +92,8 @@ pub fn choose(
         Ok((cycles(&chosen)?, chosen))
     };
     let others = together(&others, SearchEffort::Full, attempt)?;
-    let short = others.iter().any(|t| t.1.unrolling.unrolled && bytes(&t.1, driver) <= SHORT);
-    let two = there.several && short && machine.core.is_some();
+    let compact = others.iter().any(|t| t.1.unrolling.unrolled && bytes(&t.1, driver) <= PAIRED);
+    let two = there.several && compact && machine.core.is_some();
     let two = if two { Some(attempt(CodeVariant::Unrolled(2), SearchEffort::Full)?) } else { None };
     let mut tried: Vec<Tried> = [plain].into_iter().chain(others).chain(two).collect();
     let fits = |t: &Tried| fits::flash(machine, &t.1.program).is_ok();
@@ -114,7 +114,7 @@ fn bytes(chosen: &Chosen, driver: &str) -> u64 {
 /// # Errors
 /// When the plan cannot be made, or the module stops before its end: that is asked of the reference
 /// interpreter first, whose word it is.
-pub fn short(
+pub fn instructions(
     wasm: &[u8],
     chosen: &Chosen,
     driver: &str,

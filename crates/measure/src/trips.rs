@@ -42,6 +42,7 @@ pub fn profiled(module: &Module, interface: &Interface, work: Work, unit: u32) -
     };
     let of = |site: &LoopSite| LoopTrips { first: site.first, last: site.last, trips: trips(site).unwrap_or(0) };
     let mut trips: Vec<LoopTrips> = sites.iter().map(of).collect();
+    // The optimiser takes an empty profile for none, and does without what prepares loops for one.
     if trips.iter().all(|t| t.trips == 0) {
         trips.clear();
     }

@@ -1,10 +1,11 @@
 //! Loads that are taken to read an older store which they do not read.
 //!
 //! A core that gives loads the names of older stores' data may compare no more than how the two addresses are written:
-//! the registers, and some bits of the word that the displacement lies in. Then a load of a few bytes that stands behind
-//! a store to other bytes of the same word is misnamed (`[core.load.misnamed]`), or one behind a store far away. Which loads that can be the program says: as long
-//! as no register of the address is written between them, two addresses differ by their displacements. So both stand in
-//! one block here; a store in another block is not seen.
+//! the registers, and some bits of the word that the displacement lies in. Then a short load behind a store to other bytes
+//! of the same word is misnamed (`[core.load.misnamed]`), and one behind a store a multiple of `alias_bytes` away.
+//!
+//! Which loads can be misnamed the program says: as long as no register of the address is written between the two, their
+//! addresses differ by their displacements. So both stand in one block here; a store in another block is not seen.
 
 use crate::parts::{dest_of, register};
 use ciphermill_ir::BinOp;

@@ -1,7 +1,7 @@
 //! Where branches lead: the branch target buffer, computed jumps, returns.
 
 /// The branch target buffer: whose target is known at fetch. Least recently
-/// used entries give way.
+/// used entries give way. Loads known to be misnamed are in another such table.
 pub struct Btb {
     tags: Vec<u32>,
     ways: usize,
