@@ -45,7 +45,6 @@ SAMPLE = (
     ("c64x", "square", "compact"),
 )
 OTHER = "other numbers"
-MESSAGE = 4096
 
 Cell = tuple[str, str, str]
 
@@ -58,7 +57,7 @@ def measured(task: tuple[Cell, str]) -> tuple[float, float]:
     search: dict[str, object] = {"times": 1, "round": 1 if part == OTHER else 0}
     if part not in ("", OTHER):
         search["without"] = [part]
-    asked = engine.request(module, machine, engine.Options(bytes=MESSAGE, fresh=True), search=search)
+    asked = engine.request(module, machine, engine.Options(fresh=True), search=search)
     answer = json.loads(_core.measure(module.wasm, asked))
     return answer["cycles_per_block"], time.process_time() - started
 

@@ -47,8 +47,6 @@ FIELDS = (
     "divided_by",
     "seconds",
 )
-#: Bytes of message, as in the table of loops.
-MESSAGE = 4096
 #: Share of main loops at a proved optimum that is wanted.
 WANTED = 0.6
 
@@ -59,7 +57,7 @@ def proved(task: tuple[str, str, str, bool]) -> list[Row]:
     """The rows of one cipher's variant on a machine."""
     machine, cipher, variant, fresh = task
     started = time.process_time()
-    options = engine.Options(bytes=MESSAGE, fresh=fresh)
+    options = engine.Options(fresh=fresh)
     told = engine.explanation(engine.module(manifest.find(cipher), variant), machine, options)
     seconds = f"{time.process_time() - started:.1f}"
     main = main_loop(told)

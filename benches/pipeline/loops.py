@@ -39,8 +39,6 @@ FIELDS = (
     "not_pipelined",
     "seconds",
 )
-#: Bytes of message: enough for a steady state, and short on any machine.
-MESSAGE = 4096
 #: A row is told of where its cycles changed by more.
 TOLD = 0.01
 
@@ -52,7 +50,7 @@ def measured(task: tuple[str, str, str]) -> list[Row]:
     machine, cipher, variant = task
     started = time.process_time()
     module = engine.module(manifest.find(cipher), variant)
-    run = engine.measure(module, machine, engine.Options(bytes=MESSAGE, fresh=True))
+    run = engine.measure(module, machine, engine.Options(fresh=True))
     seconds = f"{time.process_time() - started:.1f}"
     said = {
         "machine": machine,

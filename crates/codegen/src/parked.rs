@@ -112,6 +112,7 @@ mod tests {
             has_calls: false,
             params: 0,
             results: 0,
+            files: vec![],
         }
     }
 

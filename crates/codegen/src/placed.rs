@@ -98,7 +98,7 @@ fn place(mut func: VFunc, request: &AllocationRequest<'_>, optimised: bool) -> R
     let (m, registers) = (request.machine, request.registers);
     // A core that schedules at run time gets code of low register pressure instead.
     if optimised && m.core.as_ref().is_none_or(|c| c.in_order) {
-        ciphermill_schedule::straight::schedule(&mut func, m, request.facts, registers.allocatable.len())?;
+        ciphermill_schedule::clusters::schedule(&mut func, m, request.facts, registers)?;
     }
     let mut plain = None;
     if optimised && !m.issue.explicit {

@@ -95,7 +95,16 @@ mod tests {
     fn func(succs: &[&[u32]], idom: &[Option<u32>]) -> VFunc {
         let block = |s: &&[u32]| VBlock { succs: s.iter().map(|&b| (b, vec![])).collect(), ..VBlock::default() };
         let blocks = succs.iter().map(block).collect();
-        VFunc { name: "f".into(), blocks, idom: idom.to_vec(), vregs: 0, has_calls: false, params: 0, results: 0 }
+        VFunc {
+            name: "f".into(),
+            blocks,
+            idom: idom.to_vec(),
+            vregs: 0,
+            has_calls: false,
+            params: 0,
+            results: 0,
+            files: vec![],
+        }
     }
 
     #[test]

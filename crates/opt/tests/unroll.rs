@@ -3,7 +3,7 @@
 
 mod support;
 
-use ciphermill_ir::{BinOp, Cfg, CmpOp, Dominators, Func, Loops, Module, Op};
+use ciphermill_ir::{BinOp, Block, Cfg, CmpOp, Dominators, Func, Loops, Module, Op, Terminator};
 use ciphermill_opt::{LoopTrips, Options, Steady, Unroll, loop_sites, optimise, run_pass};
 use support::same;
 use support::text::{count, func, module};
@@ -254,6 +254,65 @@ fn an_expected_count_is_of_the_branch_that_a_run_left_by() {
     };
     assert_eq!(run(first, second), [4 + 1, 4 + 1]);
     assert_eq!(run(second, first), [4 + 1, 3 + 1]);
+}
+
+/// `f(ctx, in, out, blocks)`: two rounds at a time, and one more where the number of rounds in the context is odd.
+fn two_at_a_time(go_on: &str, odd: &str) -> String {
+    format!(
+        "(module (memory 1)
+          (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (result i32)
+            (local $x i32) (local $i i32) (local $r i32)
+            (if (i32.eqz (local.get $n)) (then (return (i32.const 0))))
+            (loop $blocks
+              (local.set $x (i32.load (local.get $in)))
+              (local.set $r (i32.load offset=64 (local.get $ctx)))
+              (local.set $i (i32.const 0))
+              (loop $rounds
+                (local.set $x (i32.mul (local.get $x) (local.get $x)))
+                (local.set $x (i32.rotl (i32.mul (local.get $x) (local.get $x)) (i32.const 3)))
+                (local.set $i (i32.add (local.get $i) (i32.const 2)))
+                (br_if $rounds {go_on}))
+              (if {odd} (then (local.set $x (i32.mul (local.get $x) (local.get $x)))))
+              (i32.store (local.get $out) (local.get $x))
+              (local.set $in (i32.add (local.get $in) (i32.const 4)))
+              (local.set $out (i32.add (local.get $out) (i32.const 4)))
+              (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (local.get $x)))"
+    )
+}
+
+#[test]
+fn of_several_numbers_with_one_count_it_is_the_one_that_conditions_ask_for() {
+    let masked =
+        ("(i32.ne (local.get $i) (i32.and (local.get $r) (i32.const -2)))", "(i32.and (local.get $r) (i32.const 1))");
+    let compared = (
+        "(i32.lt_u (i32.add (local.get $i) (i32.const 1)) (local.get $r))",
+        "(i32.lt_u (local.get $i) (local.get $r))",
+    );
+    for (go_on, odd) in [masked, compared] {
+        let before = module(&two_at_a_time(go_on, odd));
+        let f = func(&before, "f");
+        let outside = f.layout.iter().filter_map(|&b| match &f.blocks[b].term {
+            Terminator::Branch { cond, then, .. } => Some((f.resolve(*cond), then.block)),
+            _ => None,
+        });
+        // The question is the one whose answer squares once more.
+        let squares = |b: Block| f.blocks[b].insts.iter().filter(|&&i| f.insts[i].op == Op::Bin(BinOp::Mul)).count();
+        let (cond, _) = outside.into_iter().find(|&(_, then)| squares(then) == 1).expect("it asks");
+        let loc = f.insts[f.def_inst(cond).expect("it is computed")].loc;
+        for value in [0, 1] {
+            let (profile, steady) = (rounds_seen(&before, "f", &[4]), vec![Steady { loc, value }]);
+            let unroll = Unroll { full_budget: 200, profile, steady, ..Unroll::default() };
+            let after = optimised(&before, &disjoint(unroll));
+            let f = func(&after, "f");
+            // A version of one block, with all its rounds, and the nest as it was.
+            assert_eq!(loops(f).into_iter().filter(|&blocks| blocks == 1).count(), 2, "{go_on}: {f}");
+            assert_eq!(count(f, |op| op == Op::Bin(BinOp::Mul)), 8 + value as usize + 3, "{go_on}: {f}");
+            for rounds in [2, 8, 9, 10] {
+                check(&before, &after, rounds, "two at a time");
+            }
+        }
+    }
 }
 
 #[test]

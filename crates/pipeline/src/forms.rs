@@ -14,6 +14,7 @@ use super::search::Form;
 use super::{Kernel, color, graph, order, park, partition, recorded, spill};
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use ciphermill_vcode::{CompileError, Registers};
+use std::collections::BTreeSet;
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -69,6 +70,9 @@ const OUTSIDE: usize = 50;
 const FEW: [usize; 2] = [6, 4];
 /// Hundredths of the registers that are left which values may take where some wait in the frame.
 const ROOM: [usize; 2] = [90, 60];
+
+/// The same, where copies between clusters have to fit, too: the first that they do with.
+const FITTING: [usize; 6] = [100, 85, 70, 55, 40, 25];
 
 /// Eighths of the registers that are left which values may take where iterations share them and
 /// some values wait in the frame.
@@ -135,8 +139,7 @@ pub(super) fn all(
     }
     let at = spread(&ordered);
     let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
-    let held: std::collections::BTreeSet<usize> =
-        ordered.initial.keys().copied().chain(ordered.live_out.iter().map(|l| l.0)).collect();
+    let held: BTreeSet<usize> = ordered.initial.keys().copied().chain(ordered.live_out.iter().map(|l| l.0)).collect();
     held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     let from = offset(words + last.kept.len() + ordered.parked);
     // Where iterations overlap they share the registers; which cluster has what is settled later.
@@ -160,5 +163,33 @@ pub(super) fn all(
             out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
         }
     }
+    if ring.is_none() {
+        let from = offset(words + last.kept.len() + last.body.parked);
+        out.extend(fitting(&last.body, sides, from)?.map(|form| Form { kept: last.kept.clone(), ..form }));
+    }
     Ok(out)
+}
+
+/// The body in an order of its own, with as many values in the frame as it takes for the others to fit into the
+/// registers, and with a division that is its own: it has a schedule in any case, one iteration after the other. None
+/// where all fit, or never.
+fn fitting(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Form>, CompileError> {
+    let spread = |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
+    let part: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
+    let body = order::alone(body, &part);
+    let at = spread(&body);
+    let left = color::left(sides, &place::settle(&body, sides, &at)?);
+    let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
+    let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
+    held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+    for part in FITTING {
+        let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
+        let Some((parked, at)) = park::park(&body, &at, sides, &room, offset) else { continue };
+        let ops = place::settle(&parked, sides, &at)?;
+        if order::fits(&ops, &color::left(sides, &ops)) {
+            let form = Form { fits: Some(at), ..Form::of(parked) };
+            return Ok(Some(form).filter(|form| form.body.nodes.len() > body.nodes.len()));
+        }
+    }
+    Ok(None)
 }

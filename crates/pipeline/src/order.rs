@@ -23,21 +23,41 @@ const TRIALS: u64 = 60;
 /// The body in an order that keeps few values live: the best of its own and those tried. Values
 /// count in the part (`part` has a number for each node) that makes them.
 pub fn frugal(body: &Body, part: &[usize]) -> Body {
+    in_order(body, &of_body(body, part).best(TRIALS))
+}
+
+/// The same among those orders in which one iteration can run by itself: what reads a value of the iteration before
+/// stands before what writes its register again.
+pub fn alone(body: &Body, part: &[usize]) -> Body {
+    let mut graph = of_body(body, part);
+    let own = graph.keep_old_values(&body.nodes.iter().map(|n| n.reads.as_slice()).collect::<Vec<_>>());
+    in_order(body, &graph.best_of(own, TRIALS))
+}
+
+fn of_body(body: &Body, part: &[usize]) -> Graph {
     let reads: Vec<&[(usize, From)]> = body.nodes.iter().map(|n| n.reads.as_slice()).collect();
     let carried = |i: usize| body.initial.contains_key(&i);
     let behind = body.live_out.iter().map(|l| l.0);
-    let graph = Graph::of(&reads, &body.memory, carried, behind, part.to_vec());
-    in_order(body, &graph.best(TRIALS))
+    Graph::of(&reads, &body.memory, carried, behind, part.to_vec())
 }
 
-/// The place of each operation in the best of so many orders and the one that they have. Values count
-/// on the cluster of their register.
-pub fn places(ops: &Ops, tried: u64) -> Vec<i64> {
+/// Values count on the cluster of their register.
+fn graph(ops: &Ops) -> Graph {
     let reads: Vec<&[(usize, From)]> = ops.ops.iter().map(|op| op.reads.as_slice()).collect();
     let cluster = ops.ops.iter().map(|op| op.at.result).collect();
     let carried = |i: usize| ops.initial.contains_key(&i);
-    let graph = Graph::of(&reads, &ops.memory, carried, ops.live_out.iter().map(|l| l.0), cluster);
-    let best = graph.best(tried);
+    Graph::of(&reads, &ops.memory, carried, ops.live_out.iter().map(|l| l.0), cluster)
+}
+
+/// Have the values of each cluster, in the order that the operations have, so many registers?
+pub fn fits(ops: &Ops, registers: &[i64]) -> bool {
+    let order: Vec<usize> = (0..ops.ops.len()).collect();
+    graph(ops).most(&order).iter().zip(registers).all(|(most, registers)| *most as i64 <= *registers)
+}
+
+/// The place of each operation in the best of so many orders and the one that they have.
+pub fn places(ops: &Ops, tried: u64) -> Vec<i64> {
+    let best = graph(ops).best(tried);
     let mut place = vec![0; best.len()];
     best.iter().enumerate().for_each(|(k, &i)| place[i] = k as i64);
     place
@@ -94,9 +114,36 @@ impl Graph {
         Graph { before, sources, readers, depth, held, carried, part }
     }
 
+    /// Readers of a value of the iteration before come before what makes the next one, but for those that wait for each
+    /// other, as an exchange of two values does. Gives the order that is nearest to the one that they have.
+    fn keep_old_values(&mut self, reads: &[&[(usize, From)]]) -> Vec<usize> {
+        let n = self.before.len();
+        let plain = self.before.clone();
+        for (i, list) in reads.iter().enumerate() {
+            for &(_, from) in *list {
+                if let From::Node(p, 1) = from
+                    && p != i
+                {
+                    self.before[p].push(i);
+                }
+            }
+        }
+        let (order, stuck) = sorted(&self.before);
+        if order.len() == n {
+            return order;
+        }
+        for i in (0..n).filter(|i| stuck[*i]) {
+            self.before[i].retain(|p| !stuck[*p] || plain[i].contains(p));
+        }
+        sorted(&self.before).0
+    }
+
     /// The best of the order that they have and so many others.
     fn best(&self, tried: u64) -> Vec<usize> {
-        let own: Vec<usize> = (0..self.before.len()).collect();
+        self.best_of((0..self.before.len()).collect(), tried)
+    }
+
+    fn best_of(&self, own: Vec<usize>, tried: u64) -> Vec<usize> {
         let all = std::iter::once(own).chain((0..tried).map(|k| self.backwards(k)));
         all.min_by_key(|order| self.pressure(order)).unwrap_or_default()
     }
@@ -159,10 +206,21 @@ impl Graph {
 
     /// MaxLive of a part, and the values live over all steps.
     fn pressure(&self, order: &[usize]) -> (usize, usize) {
+        let (most, all) = self.live(order);
+        (most.into_iter().max().unwrap_or(0), all)
+    }
+
+    /// MaxLive of each part.
+    fn most(&self, order: &[usize]) -> Vec<usize> {
+        self.live(order).0
+    }
+
+    /// MaxLive of each part, and the values live over all steps.
+    fn live(&self, order: &[usize]) -> (Vec<usize>, usize) {
         let mut open = self.held.clone();
         let mut live = vec![0usize; self.part.iter().max().map_or(0, |m| m + 1)];
         (0..open.len()).filter(|&i| open[i]).for_each(|i| live[self.part[i]] += 1);
-        let (mut most, mut all) = (0, 0);
+        let (mut most, mut all) = (live.clone(), 0);
         for &i in order.iter().rev() {
             if open[i] && !self.carried[i] {
                 open[i] = false;
@@ -174,11 +232,33 @@ impl Graph {
                     live[self.part[p]] += 1;
                 }
             }
-            most = most.max(live.iter().copied().max().unwrap_or(0));
+            most.iter_mut().zip(&live).for_each(|(most, live)| *most = (*most).max(*live));
             all += live.iter().sum::<usize>();
         }
         (most, all)
     }
+}
+
+/// The operations, each behind those before it, by their numbers as far as can be; and those that wait for each other.
+fn sorted(before: &[Vec<usize>]) -> (Vec<usize>, Vec<bool>) {
+    let mut behind = vec![Vec::new(); before.len()];
+    let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
+    for (i, list) in before.iter().enumerate() {
+        list.iter().for_each(|&p| behind[p].push(i));
+    }
+    let mut ready: BTreeSet<usize> = (0..before.len()).filter(|&i| waiting[i] == 0).collect();
+    let (mut order, mut stuck) = (Vec::with_capacity(before.len()), vec![true; before.len()]);
+    while let Some(i) = ready.pop_first() {
+        order.push(i);
+        stuck[i] = false;
+        for &next in &behind[i] {
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
+                ready.insert(next);
+            }
+        }
+    }
+    (order, stuck)
 }
 
 /// The body with its nodes numbered in an order.
@@ -197,5 +277,44 @@ fn in_order(body: &Body, order: &[usize]) -> Body {
         live_out: body.live_out.iter().map(|&(i, v)| (index[i], v)).collect(),
         memory: body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)).collect(),
         ..body.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alone;
+    use crate::body::{Body, From, Node};
+    use ciphermill_machine::InstrId;
+    use ciphermill_vcode::{VInst, VKind, VReg};
+
+    fn node(number: u16, reads: &[From]) -> Node {
+        let inst = VInst::new(VKind::Normal, InstrId(number), &[], 0);
+        let reads = reads.iter().copied().enumerate().collect();
+        Node { inst, reads, writes: Some((2, 1)), tied: false, mem: None }
+    }
+
+    /// The nodes, by their instructions, in the order in which they can run by themselves.
+    fn ordered(nodes: Vec<Node>, carried: &[usize]) -> Vec<u16> {
+        let part = vec![0; nodes.len()];
+        let initial = carried.iter().map(|&n| (n, VReg(n as u32))).collect();
+        let body = Body { initial, ..Body::of(nodes, InstrId(9)) };
+        alone(&body, &part).nodes.iter().map(|n| n.inst.instr.0).collect()
+    }
+
+    #[test]
+    fn what_reads_an_old_value_stands_before_what_makes_the_new_one() {
+        let new = node(0, &[From::Outside(VReg(8))]);
+        let reader = node(1, &[From::Node(0, 1)]);
+        assert_eq!(ordered(vec![new.clone(), reader.clone(), node(2, &[From::Node(1, 0)])], &[0]), [1, 0, 2]);
+        // Where the new value is read, too, nothing else can be.
+        assert_eq!(ordered(vec![new, node(1, &[From::Node(0, 0)])], &[0]), [0, 1]);
+    }
+
+    #[test]
+    fn two_values_that_change_places_wait_for_each_other() {
+        let nodes = vec![node(0, &[From::Node(1, 1)]), node(1, &[From::Node(0, 1)]), node(2, &[])];
+        let mut order = ordered(nodes, &[0, 1]);
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2]);
     }
 }

@@ -6,7 +6,7 @@
 //! replays its answer symbolically, runs on every function when asked for.
 
 use ciphermill_machine::sem::{Dest, Stmt};
-use ciphermill_machine::{Instr, Machine, Reg};
+use ciphermill_machine::{FileId, Instr, Machine, Reg};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Place, Registers, Step, VFunc, VInst, VKind, VOp, VReg};
 use regalloc2::{
@@ -33,8 +33,56 @@ struct View<'a> {
     destroyed: Vec<PRegSet>,
 }
 
-fn vreg(v: VReg) -> regalloc2::VReg {
-    regalloc2::VReg::new(v.0 as usize, RegClass::Int)
+/// A file as a class of the allocator's, which keeps values of different classes apart.
+const CLASSES: [RegClass; 3] = [RegClass::Int, RegClass::Float, RegClass::Vector];
+
+/// The registers as the allocator numbers them: from the first that may be used, whatever its file, in
+/// the class of the file where the function's values have one.
+struct Classes<'a> {
+    machine: &'a Machine,
+    first: u16,
+    files: Vec<FileId>,
+    /// Of each value.
+    of: &'a [u8],
+}
+
+impl<'a> Classes<'a> {
+    fn new(func: &'a VFunc, machine: &'a Machine, registers: &Registers) -> Classes<'a> {
+        let first = registers.allocatable.iter().map(|r| r.0).min().unwrap_or(0);
+        let first = machine.files[machine.regs[usize::from(first)].file].first.0;
+        Classes { machine, first, files: registers.files(machine), of: &func.files }
+    }
+
+    fn number(&self, r: Reg) -> usize {
+        let file = self.machine.regs[usize::from(r.0)].file;
+        if self.of.is_empty() { 0 } else { self.files.iter().position(|f| *f == file).unwrap_or(0) }
+    }
+
+    fn preg(&self, r: Reg) -> PReg {
+        PReg::new(usize::from(r.0 - self.first), CLASSES[self.number(r)])
+    }
+
+    fn reg(&self, p: PReg) -> Reg {
+        Reg(self.first + p.hw_enc() as u16)
+    }
+
+    fn of(&self, v: VReg) -> usize {
+        self.of.get(v.0 as usize).map_or(0, |f| usize::from(*f))
+    }
+
+    fn vreg(&self, v: VReg) -> regalloc2::VReg {
+        regalloc2::VReg::new(v.0 as usize, CLASSES[self.of(v)])
+    }
+
+    fn set(&self, list: &[Reg]) -> PRegSet {
+        list.iter().fold(PRegSet::empty(), |s, &r| s.with(self.preg(r)))
+    }
+
+    /// Those of some registers that are of a class.
+    fn sets(&self, list: &[Reg]) -> [PRegSet; 3] {
+        let of = |class| list.iter().copied().filter(|&r| self.number(r) == class).collect::<Vec<_>>();
+        [0, 1, 2].map(|class| self.set(&of(class)))
+    }
 }
 
 /// The allocator's operands of an instruction: uses and definitions among its
@@ -43,19 +91,25 @@ fn vreg(v: VReg) -> regalloc2::VReg {
 ///
 /// The allocator can limit an operand to its first registers. An operand with another constraint is
 /// fixed to the first of its registers that may be used.
-fn operands(inst: &VInst, machine: &Machine, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
+fn operands(inst: &VInst, classes: &Classes<'_>, allocatable: &[Reg]) -> Vec<Operand> {
     let mut out = Vec::new();
-    let only = &machine.instrs[usize::from(inst.instr.0)].only;
+    let vreg = |v| classes.vreg(v);
+    let preg = |r| classes.preg(r);
+    let only = &classes.machine.instrs[usize::from(inst.instr.0)].only;
     for (i, op) in inst.ops.iter().enumerate() {
+        let class = match op {
+            VOp::Use(v) | VOp::Def(v) | VOp::Tied { def: v, .. } => classes.of(*v),
+            _ => continue,
+        };
         let wanted = match only.iter().find(|o| o.0 == i).map(|o| &o.1[..]) {
             None | Some([]) => OperandConstraint::Reg,
-            Some(list) if list.len() > 1 && list.len().is_power_of_two() && leading(list, preg) => {
+            Some(list) if list.len() > 1 && list.len().is_power_of_two() && leading(list, classes) => {
                 OperandConstraint::Limit(list.len())
             }
             // Were none of them, calls would not be known to destroy it.
             Some(list @ [first, ..]) => {
-                let usable = list.iter().find(|r| allocatable.contains(r)).unwrap_or(first);
-                OperandConstraint::FixedReg(preg(*usable))
+                let usable = |r: &&Reg| allocatable.contains(r) && classes.number(**r) == class;
+                OperandConstraint::FixedReg(preg(*list.iter().find(usable).unwrap_or(first)))
             }
         };
         let place = |v: VReg, kind, at, wanted| Operand::new(vreg(v), wanted, kind, at);
@@ -78,8 +132,8 @@ fn operands(inst: &VInst, machine: &Machine, allocatable: &[Reg], preg: &dyn Fn(
 }
 
 /// Are these the registers that the allocator numbers from 0 on?
-fn leading(list: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> bool {
-    list.iter().all(|&r| preg(r).hw_enc() < list.len())
+fn leading(list: &[Reg], classes: &Classes<'_>) -> bool {
+    classes.of.is_empty() && list.iter().all(|&r| classes.preg(r).hw_enc() < list.len())
 }
 
 impl regalloc2::Function for View<'_> {
@@ -151,21 +205,14 @@ pub fn allocate(
     registers: &Registers,
     check: bool,
 ) -> Result<Allocated, CompileError> {
-    // The allocator numbers registers from 0 to 63: here from the first that
-    // may be used, whatever its file.
-    let first = registers.allocatable.iter().map(|r| r.0).min().unwrap_or(0);
-    let first = machine.files[machine.regs[usize::from(first)].file].first.0;
-    let preg = |r: Reg| PReg::new(usize::from(r.0 - first), RegClass::Int);
-    let reg = |p: PReg| Reg(first + p.hw_enc() as u16);
-
-    let set = |list: &[Reg]| list.iter().fold(PRegSet::empty(), |s, &r| s.with(preg(r)));
+    let classes = Classes::new(func, machine, registers);
     let allocatable = &registers.allocatable;
-    let view = view(func, machine, &preg, allocatable, set(&registers.clobbered), set(allocatable));
+    let view = view(func, &classes, registers);
     let (saved, free): (Vec<Reg>, Vec<Reg>) =
         registers.allocatable.iter().copied().partition(|r| registers.callee_saved.contains(r));
     let env = MachineEnv {
-        preferred_regs_by_class: [set(&free), PRegSet::empty(), PRegSet::empty()],
-        non_preferred_regs_by_class: [set(&saved), PRegSet::empty(), PRegSet::empty()],
+        preferred_regs_by_class: classes.sets(&free),
+        non_preferred_regs_by_class: classes.sets(&saved),
         scratch_by_class: [None; 3],
         fixed_stack_slots: vec![],
     };
@@ -188,7 +235,7 @@ pub fn allocate(
     }
 
     let place = |a: Allocation| match (a.as_reg(), a.as_stack()) {
-        (Some(p), _) => Ok(Place::Reg(reg(p))),
+        (Some(p), _) => Ok(Place::Reg(classes.reg(p))),
         (None, Some(s)) => Ok(Place::Slot(s.index() as u32)),
         _ => Err(fail("an operand has no place".into())),
     };
@@ -222,22 +269,17 @@ pub fn allocate(
 }
 
 /// Allocatable registers that an instruction clobbers.
-fn destroyed(instr: &Instr, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> PRegSet {
+fn destroyed(instr: &Instr, allocatable: &[Reg], classes: &Classes<'_>) -> PRegSet {
     let fixed = instr.semantics.iter().filter_map(|s| match s {
         Stmt::Assign { dest: Dest::Fixed(r), .. } => Some(*r),
         _ => None,
     });
-    fixed.filter(|r| allocatable.contains(r)).fold(PRegSet::empty(), |s, r| s.with(preg(r)))
+    fixed.filter(|r| allocatable.contains(r)).fold(PRegSet::empty(), |s, r| s.with(classes.preg(r)))
 }
 
-fn view<'a>(
-    func: &'a VFunc,
-    machine: &Machine,
-    preg: &dyn Fn(Reg) -> PReg,
-    allocatable: &[Reg],
-    clobbers: PRegSet,
-    all: PRegSet,
-) -> View<'a> {
+fn view<'a>(func: &'a VFunc, classes: &Classes<'_>, registers: &Registers) -> View<'a> {
+    let allocatable = &registers.allocatable[..];
+    let vreg = |v| classes.vreg(v);
     let n = func.blocks.len();
     let mut v = View {
         func,
@@ -248,17 +290,17 @@ fn view<'a>(
         preds: vec![Vec::new(); n],
         params: Vec::with_capacity(n),
         args: Vec::with_capacity(n),
-        clobbers,
-        all,
+        clobbers: classes.set(&registers.clobbered),
+        all: classes.set(allocatable),
         results: Vec::new(),
         destroyed: Vec::new(),
     };
     for (b, block) in func.blocks.iter().enumerate() {
         for (i, inst) in block.insts.iter().enumerate() {
             v.insts.push((b, i));
-            v.operands.push(operands(inst, machine, allocatable, preg));
-            v.destroyed.push(destroyed(&machine.instrs[usize::from(inst.instr.0)], allocatable, preg));
-            v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
+            v.operands.push(operands(inst, classes, allocatable));
+            v.destroyed.push(destroyed(&classes.machine.instrs[usize::from(inst.instr.0)], allocatable, classes));
+            v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(classes.preg(d.1))));
         }
         v.starts.push(v.insts.len());
         v.params.push(block.params.iter().map(|&p| vreg(p)).collect());

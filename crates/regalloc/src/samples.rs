@@ -20,5 +20,5 @@ pub fn named(machine: &Machine, name: &str) -> InstrId {
 /// Each block's dominator is the one before it.
 pub fn function(blocks: Vec<VBlock>, vregs: u32) -> VFunc {
     let idom = (0..blocks.len() as u32).map(|b| b.checked_sub(1)).collect();
-    VFunc { name: "f".into(), blocks, idom, vregs, has_calls: false, params: 2, results: 1 }
+    VFunc { name: "f".into(), blocks, idom, vregs, has_calls: false, params: 2, results: 1, files: vec![] }
 }

@@ -64,28 +64,30 @@ impl Row {
     /// Places an instruction in the row, if one of its variants fits.
     pub fn place(&mut self, machine: &Machine, candidate: &Schedulable) -> bool {
         let (inst, banks) = (&candidate.inst.inst, candidate.inst.mem.map_or(0, |m| m.banks));
+        candidate.variants.iter().any(|&variant| self.place_as(machine, variant, inst, banks))
+    }
+
+    /// Places an instruction in the row as one of its variants, if that fits. `banks` are those that it may touch.
+    pub fn place_as(&mut self, machine: &Machine, variant: InstrId, inst: &Inst, banks: Set) -> bool {
         if self.banks.iter().any(|&b| meet(b, banks)) {
             return false;
         }
-        for &variant in &candidate.variants {
-            let Some(unit) = self.fits(machine, variant, &inst.operands) else { continue };
-            if let Some(u) = unit {
-                match self.units.iter_mut().find(|x| x.0 == u) {
-                    Some(x) => x.1 += 1,
-                    None => self.units.push((u, 1)),
-                }
+        let Some(unit) = self.fits(machine, variant, &inst.operands) else { return false };
+        if let Some(u) = unit {
+            match self.units.iter_mut().find(|x| x.0 == u) {
+                Some(x) => x.1 += 1,
+                None => self.units.push((u, 1)),
             }
-            for &(path, o) in &machine.instrs[usize::from(variant.0)].paths {
-                if let Some(&Operand::Reg(r)) = inst.operands.get(o) {
-                    self.paths.push((path, r));
-                }
-            }
-            self.reads.extend(ported(&machine.instrs[usize::from(variant.0)], &inst.operands));
-            self.banks.extend((banks != 0).then_some(banks));
-            self.insts.push(Inst { instr: variant, ..inst.clone() });
-            return true;
         }
-        false
+        for &(path, o) in &machine.instrs[usize::from(variant.0)].paths {
+            if let Some(&Operand::Reg(r)) = inst.operands.get(o) {
+                self.paths.push((path, r));
+            }
+        }
+        self.reads.extend(ported(&machine.instrs[usize::from(variant.0)], &inst.operands));
+        self.banks.extend((banks != 0).then_some(banks));
+        self.insts.push(Inst { instr: variant, ..inst.clone() });
+        true
     }
 }
 

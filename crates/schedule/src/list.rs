@@ -29,14 +29,15 @@ const WINDOW: usize = 64;
 /// How far an instruction sinks to one that may follow it sooner.
 const SINK_WINDOW: usize = 12;
 
-struct Edges {
+/// What has to wait for what.
+pub(crate) struct Edges {
     /// `(successor, cycles)`.
-    succs: Vec<Vec<(usize, u32)>>,
-    preds: Vec<usize>,
+    pub succs: Vec<Vec<(usize, u32)>>,
+    pub preds: Vec<usize>,
 }
 
 /// Dependences: true (with the latency), anti and output (order only), memory.
-fn edges(nodes: &[Node]) -> Edges {
+pub(crate) fn edges(nodes: &[Node]) -> Edges {
     let mut e = Edges { succs: vec![Vec::new(); nodes.len()], preds: vec![0; nodes.len()] };
     let mut writer: HashMap<Resource, (usize, u32)> = HashMap::new();
     let mut readers: HashMap<Resource, Vec<usize>> = HashMap::new();

@@ -32,6 +32,7 @@ fn function() -> VFunc {
         has_calls: true,
         params: 1,
         results: 0,
+        files: vec![],
     }
 }
 

@@ -81,6 +81,7 @@ pub fn select(
         has_calls: false,
         params: func.sig.params.len(),
         results: func.sig.results.len(),
+        files: Vec::new(),
     };
     let mut s = Selector {
         func,

@@ -1,7 +1,7 @@
 //! What register allocation is given and what comes of it.
 
 use crate::code::{VBlock, VFunc};
-use ciphermill_machine::{InstrId, Reg};
+use ciphermill_machine::{FileId, InstrId, Machine, Reg};
 
 /// Which registers a function may use.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -17,6 +17,16 @@ pub struct Registers {
     pub mov: (InstrId, Vec<bool>),
     pub jump: InstrId,
     pub nop: InstrId,
+}
+
+impl Registers {
+    /// The files that they are of, each once.
+    pub fn files(&self, machine: &Machine) -> Vec<FileId> {
+        let mut files: Vec<FileId> = self.allocatable.iter().map(|r| machine.regs[usize::from(r.0)].file).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
 }
 
 /// An instruction's place for a value: a register or a spill slot.

@@ -138,6 +138,9 @@ pub struct VFunc {
     pub has_calls: bool,
     pub params: usize,
     pub results: usize,
+    /// Which register file each virtual register is to be in, by its number among those of
+    /// [`Registers::files`](crate::Registers::files). Empty: whichever.
+    pub files: Vec<u8>,
 }
 
 impl VFunc {

@@ -1,9 +1,9 @@
-//! Cluster assignment after register allocation.
+//! Clusters after register allocation.
 //!
-//! The allocator hands out registers of all clusters alike. Each instruction gets the variants whose
-//! operands are in the files where their registers are. If there is none, sources are moved to scratch
-//! registers of the right file and results from one. Of all variants the one with the fewest moves is
-//! taken.
+//! The allocator keeps a value in the file that scheduling has chosen, but what it spills and copies may
+//! stand elsewhere. Each instruction gets the variants whose operands are in the files where their
+//! registers are. If there is none, sources are moved to scratch registers of the right file and results
+//! from one. Of all variants the one with the fewest moves is taken.
 
 use crate::context::Emitter;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};

@@ -30,13 +30,15 @@
 //!
 //! **Finding `c`.** From the wanted count follows what the start or the bound
 //! of the counter has to be; additions, exclusive ors, shifts and the like on
-//! the way from the root are turned round. Shifts lose bits and a bound can be
-//! reached in several ways, so the result is a guess, which is accepted when
-//! running the counters from it ([`super::trips`]) gives the count. Of a loop with several
-//! branches out of it those count by which the run left it.
+//! the way from the root are turned round. Shifts and masks lose bits, and steps of more than one
+//! end at several bounds, so there are several such numbers: a C compiler that makes two rounds at a
+//! time asks behind the loop whether there is one more. Of those with which running the counters
+//! ([`super::trips`]) gives the count the first is taken with which every condition that hangs on the
+//! root, and was always the same in the run, is what it was; so it stays a guess. Of a loop with
+//! several branches out of it those count by which the run left it.
 
 use super::copy::{self, Copy};
-use super::counted::{Bound, Counted, Test};
+use super::counted::{Bound, Counted, Test, offset};
 use super::graph::{Graph, size};
 use super::options::LoopTrips;
 use super::{iterations, repair, trips};
@@ -51,6 +53,10 @@ const DEPTH: u32 = 8;
 /// A loop may be copied for a condition that is so many times what an unrolled loop may come to:
 /// of the copy only what the condition chooses is left, and the original is there for the rest.
 const COPIED: u32 = 2;
+/// So many of the bits that a loop's count does not hang on are tried, and so many bounds that end it as soon: enough
+/// for loops that a C compiler has made of 16 rounds, and of eight.
+const LOST: usize = 4;
+const SOONER: u64 = 8;
 /// Versions made in one function.
 const MAX_VERSIONS: usize = 64;
 
@@ -194,7 +200,8 @@ impl Pass<'_> {
         a == b || depth > 0 && i.op == j.op && i.results.len() == 1 && i.args.len() == j.args.len() && args()
     }
 
-    /// The root of a loop's count, and its value for the count wanted.
+    /// The root of a loop's count, and its value for the count wanted: of several that give it one with which
+    /// conditions are what they always were in the run.
     fn solve(&self, func: &Func, id: LoopId, counted: &Counted, trips: u32) -> Option<(Value, u64)> {
         let start = self.graph.origin(func, self.graph.agreed(func, &self.graph.entries(id), counted.counter)?);
         let turns = u64::from(trips.checked_sub(1)?);
@@ -206,14 +213,85 @@ impl Pass<'_> {
             Test::Above { or_equal: true, .. } => u64::MAX,
             _ => 0,
         };
-        let (from, value) = match (func.as_const(start), counted.bound) {
-            (None, Bound::Constant(n)) => (start, n.wrapping_add(beyond).wrapping_sub(way)),
-            (Some(c), Bound::Value(n)) => (self.graph.origin(func, n), c.wrapping_add(way).wrapping_sub(beyond)),
+        let known_start = func.as_const(start);
+        let (from, value, back) = match (known_start, counted.bound) {
+            (None, Bound::Constant(n)) => (start, n.wrapping_add(beyond).wrapping_sub(way), 1),
+            (Some(c), Bound::Value(n)) => {
+                (self.graph.origin(func, n), c.wrapping_add(way).wrapping_sub(beyond), u64::MAX)
+            }
             _ => return None,
         };
-        let (root, c) = backwards(func, from, value & mask);
-        let found = trips::constant(func, self.graph, id, trips, &[(root, c)])?;
-        (found.count == trips && trips::constant(func, self.graph, id, trips, &[]).is_none()).then_some((root, c))
+        // A comparison that is not for equality ends the loop by as much as a step sooner.
+        let (sooner, steps) = match counted.test {
+            Test::NotEqual => (0, 1),
+            Test::Below { .. } => (back, counted.step),
+            Test::Above { .. } => (back.wrapping_neg(), counted.step.wrapping_neg()),
+        };
+        let values = (0..(steps & mask).min(SOONER)).map(|k| value.wrapping_add(sooner.wrapping_mul(k)) & mask);
+        let candidates = values.flat_map(|value| {
+            let (root, c, lost) = backwards(func, from, value);
+            let bits: Vec<u64> = (0..64).map(|bit| 1 << bit).filter(|bit| lost & bit != 0).take(LOST).collect();
+            let set = move |n: usize| (0..).zip(&bits).filter(|(k, _)| n >> k & 1 != 0).fold(c, |c, (_, bit)| c | bit);
+            let all: Vec<u64> = (0..1usize << lost.count_ones().min(LOST as u32)).map(set).collect();
+            all.into_iter().map(move |c| (root, c, known_start.unwrap_or(value)))
+        });
+        let counts =
+            |root, c| trips::constant(func, self.graph, id, trips, &[(root, c)]).is_some_and(|t| t.count == trips);
+        let found: Vec<(Value, u64, u64)> = candidates.filter(|&(root, c, _)| counts(root, c)).collect();
+        let agrees = |&&(root, c, start): &&(Value, u64, u64)| {
+            self.agrees(func, root, &self.ended(func, (id, counted), (root, c), (start, turns)))
+        };
+        let &(root, c, _) = found.iter().find(agrees).or(found.first())?;
+        trips::constant(func, self.graph, id, trips, &[]).is_none().then_some((root, c))
+    }
+
+    /// What is known when a loop is left behind so many turns, where the root and the counter's start are: what its
+    /// counters have come to, and when they have taken another step, and what is made of these behind it.
+    fn ended(
+        &self,
+        func: &Func,
+        (id, counted): (LoopId, &Counted),
+        root: (Value, u64),
+        (start, turns): (u64, u64),
+    ) -> Vec<(Value, u64)> {
+        let data = self.graph.data(id);
+        let mut known: Vec<(Value, u64)> = Vec::new();
+        for (k, &counter) in func.blocks[data.header].params.iter().enumerate() {
+            let first = || self.graph.agreed(func, &self.graph.entries(id), k).map(|v| self.graph.origin(func, v));
+            let first = if k == counted.counter { Some(start) } else { first().and_then(|v| func.as_const(v)) };
+            let next = self.graph.agreed(func, &self.graph.back_edges(id), k);
+            let (Some(first), Some(next)) = (first, next) else { continue };
+            let (from, step) = offset(func, next);
+            if from == counter {
+                let (last, mask) = (first.wrapping_add(step.wrapping_mul(turns)), func.ty(counter).mask());
+                known.extend([(counter, last & mask), (next, last.wrapping_add(step) & mask)]);
+            }
+        }
+        known.push(root);
+        // Behind the loop as in it: what its blocks hand on.
+        for &block in func.layout.iter().filter(|b| self.graph.doms.dominates(data.header, **b)) {
+            for target in func.blocks[block].term.targets().into_iter().filter(|t| !data.blocks.contains(&t.block)) {
+                for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
+                    let value = trips::outside(func, &known, func.resolve(arg), DEPTH);
+                    known.extend(value.map(|value| (param, value)));
+                }
+            }
+        }
+        known
+    }
+
+    /// With these values, are all conditions on a root what they always were in the run? Whether a number of rounds that
+    /// are made two at a time is odd is such a condition.
+    fn agrees(&self, func: &Func, root: Value, known: &[(Value, u64)]) -> bool {
+        func.layout.iter().all(|&block| {
+            let Terminator::Branch { cond, .. } = &func.blocks[block].term else { return true };
+            let cond = func.resolve(*cond);
+            let loc = func.def_inst(cond).map(|inst| func.insts[inst].loc);
+            let steady = self.options.unroll.steady.iter().find(|s| Some(s.loc) == loc);
+            let Some(steady) = steady.filter(|_| depends(func, cond, root, DEPTH)) else { return true };
+            let is = trips::outside(func, known, cond, DEPTH).map(|value| value != 0);
+            is.is_none_or(|is| is == (steady.value != 0))
+        })
     }
 
     /// The widest loop around in which the root can be told in front.
@@ -391,9 +469,11 @@ fn depends(func: &Func, v: Value, root: Value, depth: u32) -> bool {
 }
 
 /// The value that an expression hangs on, and what it has to be for the
-/// expression to be `c`; right where an operation can be turned round.
-fn backwards(func: &Func, v: Value, c: u64) -> (Value, u64) {
+/// expression to be `c`; right where an operation can be turned round. And those of its bits that the
+/// expression does not hang on.
+fn backwards(func: &Func, v: Value, c: u64) -> (Value, u64, u64) {
     let (mut v, mut c) = (func.resolve(v), c);
+    let mut lost = 0;
     for _ in 0..DEPTH {
         let Some(data) = func.def_inst(v).map(|i| &func.insts[i]) else { break };
         let ty = func.ty(v);
@@ -412,10 +492,17 @@ fn backwards(func: &Func, v: Value, c: u64) -> (Value, u64) {
             (Op::Wrap | Op::ZExt | Op::SExt, _) => c,
             _ => break,
         };
+        lost = match (data.op, constant) {
+            (Op::Bin(BinOp::And), Some(k)) => lost | !k,
+            (Op::Bin(BinOp::ShrU | BinOp::ShrS), Some(_)) => lost << amount | ((1 << amount) - 1),
+            (Op::Wrap | Op::ZExt | Op::SExt, _) => lost,
+            // Which bits these are in what is left is not followed.
+            _ => 0,
+        };
         v = func.resolve(data.args[0]);
         c &= func.ty(v).mask();
     }
-    (v, c)
+    (v, c, lost & func.ty(v).mask())
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub mod threads;
 
 use super::body::Body;
 use super::modulo::Schedule;
-use super::place::Sides;
+use super::place::{At, Sides};
 use super::recorded::Finished;
 use super::{color, graph};
 use ciphermill_machine::Reg;
@@ -59,6 +59,8 @@ pub struct Form {
     pub body: Body,
     /// Values that are in the frame while the loop runs, and the offsets of their words.
     pub kept: Vec<(VReg, i64)>,
+    /// A division between the clusters with which its values fit into the registers.
+    pub fits: Option<Vec<At>>,
     /// Only for where the others lead to no good first schedule.
     pub spare: bool,
 }
@@ -66,7 +68,7 @@ pub struct Form {
 impl Form {
     /// A loop as it is.
     pub fn of(body: Body) -> Form {
-        Form { body, kept: Vec::new(), spare: false }
+        Form { body, kept: Vec::new(), fits: None, spare: false }
     }
 }
 

@@ -43,7 +43,7 @@ impl<'s> Search<'s> {
         for (form, of) in forms.iter().enumerate() {
             let one_cluster = || vec![vec![At { unit: 0, result: 0 }; of.body.nodes.len()]];
             let plain = if several { divide::plain(&of.body, self.sides) } else { one_cluster() };
-            for at in plain {
+            for at in plain.into_iter().chain(of.fits.clone()) {
                 all.extend(self.candidate(form, &of.body, at, bound)?);
             }
         }

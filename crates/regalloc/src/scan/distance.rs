@@ -132,6 +132,7 @@ mod tests {
             has_calls: false,
             params: 0,
             results: 0,
+            files: vec![],
         };
         let preds = vec![vec![], vec![0, 2], vec![1], vec![1]];
         let codes = [reads(&[B]), reads(&[P, P]), reads(&[]), reads(&[B, A])];
