@@ -121,8 +121,10 @@ impl Graph {
         let plain = self.before.clone();
         for (i, list) in reads.iter().enumerate() {
             for &(_, from) in *list {
+                // The branch stays the last.
                 if let From::Node(p, 1) = from
                     && p != i
+                    && i + 1 < n
                 {
                     self.before[p].push(i);
                 }
@@ -308,6 +310,12 @@ mod tests {
         assert_eq!(ordered(vec![new.clone(), reader.clone(), node(2, &[From::Node(1, 0)])], &[0]), [1, 0, 2]);
         // Where the new value is read, too, nothing else can be.
         assert_eq!(ordered(vec![new, node(1, &[From::Node(0, 0)])], &[0]), [0, 1]);
+    }
+
+    #[test]
+    fn the_branch_stays_the_last() {
+        let nodes = vec![node(0, &[From::Outside(VReg(8))]), node(1, &[From::Node(0, 1)])];
+        assert_eq!(ordered(nodes, &[0]), [0, 1]);
     }
 
     #[test]
