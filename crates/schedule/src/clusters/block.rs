@@ -1,7 +1,6 @@
 //! One block, cycle by cycle.
 
-use super::homes::Homes;
-use super::mov;
+use super::homes::{Homes, MOST_FILES, mov};
 use super::variants::{Choice, choices};
 use crate::bundle::Row;
 use crate::list::{self, Edges};
@@ -281,7 +280,7 @@ impl Scheduler<'_, '_, '_> {
 
     /// Are there registers for the result and for what is copied?
     fn has_room(&self, i: usize, choice: &Choice) -> bool {
-        let mut more = [0i64; super::MOST_FILES];
+        let mut more = [0i64; MOST_FILES];
         if let Some(f) = choice.result {
             more[usize::from(f)] += 1;
         }

@@ -1,7 +1,10 @@
 //! Which register file each value is in.
 
 use ciphermill_machine::{FileId, Machine, Reg};
-use ciphermill_vcode::{Registers, VFunc, VReg};
+use ciphermill_vcode::{Registers, VFunc, VInst, VKind, VOp, VReg};
+
+/// The allocator tells so many files apart.
+pub const MOST_FILES: usize = 3;
 
 /// The files, and what is decided of each value.
 pub struct Homes<'r> {
@@ -94,4 +97,11 @@ impl<'r> Homes<'r> {
     pub fn chosen(&self) -> Vec<u8> {
         self.of.iter().map(|f| f.unwrap_or(0)).collect()
     }
+}
+
+/// The instruction that copies a value.
+pub fn mov(registers: &Registers, from: VReg, to: VReg) -> VInst {
+    let mut inst = VInst::new(VKind::Normal, registers.mov.0, &[], 0);
+    inst.ops = registers.mov.1.iter().map(|def| if *def { VOp::Def(to) } else { VOp::Use(from) }).collect();
+    inst
 }

@@ -12,10 +12,7 @@ mod variants;
 use crate::{straight, verified};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::{CompileError, Facts, Registers, VFunc, VInst, VKind, VOp, VReg, liveness};
-use homes::Homes;
-
-/// The allocator tells so many files apart.
-const MOST_FILES: usize = 3;
+use homes::{Homes, MOST_FILES, mov};
 
 /// Schedules the blocks of a function, and says in which file each of its values is to be.
 ///
@@ -94,11 +91,4 @@ fn copied(
     let copy = homes.copy(func, file);
     insts.push(mov(registers, v, copy));
     copy
-}
-
-/// The instruction that copies a value.
-fn mov(registers: &Registers, from: VReg, to: VReg) -> VInst {
-    let mut inst = VInst::new(VKind::Normal, registers.mov.0, &[], 0);
-    inst.ops = registers.mov.1.iter().map(|def| if *def { VOp::Def(to) } else { VOp::Use(from) }).collect();
-    inst
 }
