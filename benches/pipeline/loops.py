@@ -2,6 +2,7 @@
 
     .venv/bin/python benches/pipeline/loops.py                     writes benches/pipeline/loops.tsv
     .venv/bin/python benches/pipeline/loops.py --on c64x --cipher chacha20     prints rows of today's build
+    .venv/bin/python benches/pipeline/loops.py --on c64x --into    puts a machine's rows into the table, in place of its old ones
     .venv/bin/python benches/pipeline/loops.py --compare old.tsv   the table beside another build's
 
 Schedules are searched for, whatever is kept of them. A row is a loop that runs in what is measured: its II beside
@@ -79,8 +80,12 @@ def rows(machines: list[str], wanted: str | None, jobs: int) -> list[Row]:
         return [row for found in pool.imap(measured, tasks) for row in found]
 
 
+def program(row: Row) -> tuple[str, str, str]:
+    return row["machine"], row["cipher"], row["variant"]
+
+
 def of_programs(table: list[Row]) -> dict[tuple[str, str, str], Row]:
-    return {(row["machine"], row["cipher"], row["variant"]): row for row in table}
+    return {program(row): row for row in table}
 
 
 def mean(values: list[float]) -> float:
@@ -111,6 +116,7 @@ def main() -> int:
     parser.add_argument("--on", action="append", metavar="MACHINE", help=f"default: {', '.join(MACHINES)}")
     parser.add_argument("--cipher", help="one cipher's loops only")
     parser.add_argument("--jobs", type=int, default=2, help="programs that are compiled at the same time (default 2)")
+    parser.add_argument("--into", action="store_true", help="rows replace those of the same programs in the table")
     parser.add_argument("--compare", metavar="TABLE", type=Path, help="the committed table beside this one")
     options = parser.parse_args()
     if options.compare:
@@ -118,7 +124,13 @@ def main() -> int:
             compare(list(csv.DictReader(new, delimiter="\t")), list(csv.DictReader(old, delimiter="\t")))
         return 0
     found = rows(options.on or list(MACHINES), options.cipher, options.jobs)
-    part = options.on or options.cipher
+    if options.into:
+        programs = of_programs(found)
+        with TABLE.open(newline="") as table:
+            found += [row for row in csv.DictReader(table, delimiter="\t") if program(row) not in programs]
+        # In the order of the machines and ciphers, the rest as it was.
+        found.sort(key=lambda row: (MACHINES.index(row["machine"]), row["cipher"]))
+    part = (options.on or options.cipher) and not options.into
     with contextlib.nullcontext(sys.stdout) if part else TABLE.open("w", newline="") as out:
         writer = csv.DictWriter(out, FIELDS, delimiter="\t", lineterminator="\n")
         writer.writeheader()

@@ -55,9 +55,13 @@ fn settle(func: &mut VFunc, machine: &Machine, homes: &mut Homes<'_>, registers:
                 for (o, file) in variants::foreign(machine, homes, &inst) {
                     let (VOp::Use(v) | VOp::Tied { used: v, .. }) = inst.ops[o] else { continue };
                     let copy = copied(func, homes, registers, (v, file), &mut insts);
-                    match &mut inst.ops[o] {
-                        VOp::Use(v) | VOp::Tied { used: v, .. } => *v = copy,
-                        _ => {}
+                    // What a branch asks, its inverse asks, too.
+                    let inverse = func.blocks[b].inverse.as_mut().filter(|_| inst.kind == VKind::Branch);
+                    for op in inverse.map(|i| &mut i.ops).into_iter().flatten().chain([&mut inst.ops[o]]) {
+                        match op {
+                            VOp::Use(u) | VOp::Tied { used: u, .. } if *u == v => *u = copy,
+                            _ => {}
+                        }
                     }
                 }
             }
