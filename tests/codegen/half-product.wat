@@ -5,10 +5,10 @@
     (i32.mul (i32.and (local.get 0) (i32.const 65535)) (local.get 1))))
 
 ;; c6201:
-;;   mv .l1x b4, a9
+;;   mpyhlu .m2x b4, a4, b0
+;;   || mpyu .m1x a4, b4, a4
 ;;   || b .s2 b3
-;;   mpyhlu .m1 a9, a4, a5
-;;   mpyu .m1x a4, b4, a3
-;;   shl .s1 a5, 16, a7
-;;   add .l1 a3, a7, a4
 ;;   nop
+;;   shl .s1x b0, 16, a7
+;;   add .l1 a4, a7, a4
+;;   nop 2

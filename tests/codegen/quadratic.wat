@@ -11,30 +11,30 @@
 
 ;; c6201:
 ;;   mpyhlu .m1 a4, a4, a5
-;;   || mv .l2x a4, b7
-;;   || mvk .s2 32, b2
-;;   mpyu .m1 a4, a4, a3
-;;   shl .s1 a5, 17, a8
-;;   add .l1 a3, a8, a9
-;;   mv .l2x a9, b0
-;;   addah .d2 b7, b0, b0
-;;   shl .s2 b0, 5, b1
-;;   shru .s2 b0, 27, b0
-;;   || xor .l2 b1, b4, b4
-;;   sub .l2 b2, b0, b6
-;;   || xor .s2 b4, b0, b4
-;;   mv .l1x b6, a9
-;;   || shl .s2 b4, b0, b8
-;;   shru .s1x b4, a9, a0
+;;   || mv .l2x a4, b5
+;;   || mvk .s1 32, a0
+;;   mpyu .m2 b5, b5, b0
+;;   shl .s1 a5, 17, a1
+;;   add .l1x a1, b0, a1
+;;   addah .d1 a4, a1, a1
+;;   shl .s2x a1, 5, b0
+;;   || shru .s1 a1, 27, a1
+;;   xor .l2 b0, b4, b4
+;;   || sub .l1 a0, a1, a0
 ;;   || b .s2 b3
-;;   add .l1x a0, b8, a4
-;;   nop 4
+;;   xor .l2x b4, a1, b6
+;;   shl .s1x b6, a1, a1
+;;   || mv .l2x a0, b0
+;;   shru .s1x b6, a0, a0
+;;   add .l1 a1, a0, a4
+;;   nop
 
 ;; c64x:
 ;;   mpyhlu .m1 a4, a4, a5
-;;   mpyu .m1 a4, a4, a3
-;;   shl .s1 a5, 17, a7
-;;   add .l1 a3, a7, a16
+;;   || mv .l2x a4, b0
+;;   mpyu .m1 a4, a4, a6
+;;   shl .s1 a5, 17, a8
+;;   add .l1 a6, a8, a16
 ;;   addah .d1 a4, a16, a16
 ;;   || b .s2 b3
 ;;   rotl .m1 a16, 5, a16

@@ -6,25 +6,24 @@
     (i32.xor (i32.rotl (local.get 0) (i32.const 7)) (i32.rotl (local.get 0) (local.get 1)))))
 
 ;; c6201:
-;;   shl .s1 a4, 7, a3
-;;   || extu .s2 b4, 27, 27, b0
-;;   shru .s1 a4, 25, a5
-;;   || mvk .s2 32, b1
-;;   add .l1 a3, a5, a7
-;;   || sub .l2 b1, b0, b2
-;;   || shl .s2x a4, b0, b1
-;;   shru .s2x a4, b2, b0
-;;   xor .l2x b1, a7, b2
+;;   mvk .s1 32, a0
+;;   || shl .s2x a4, 7, b0
+;;   || mv .l1x b4, a1
+;;   shru .s1 a4, 25, a6
+;;   || extu .s2 b4, 27, 27, b1
+;;   add .l2x b0, a6, b0
+;;   || sub .l1x a0, b1, a0
 ;;   || b .s2 b3
-;;   mv .l1x b2, a9
-;;   xor .l1x a9, b0, a4
-;;   nop 3
+;;   shl .s2x a4, b1, b1
+;;   || shru .s1 a4, a0, a0
+;;   xor .l2 b1, b0, b4
+;;   xor .l1x a0, b4, a4
+;;   nop 2
 
 ;; c64x:
-;;   mv .l1x b4, a9
-;;   || rotl .m1 a4, 7, a3
+;;   rotl .m1 a4, 7, a3
+;;   || rotl .m2x a4, b4, b0
 ;;   || b .s2 b3
-;;   rotl .m1 a4, a9, a5
 ;;   nop
-;;   xor .l1 a3, a5, a4
-;;   nop 2
+;;   xor .l1x a3, b0, a4
+;;   nop 3

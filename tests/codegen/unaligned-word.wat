@@ -18,20 +18,19 @@
 ;;   ret
 
 ;; c6201:
-;;   ldbu .d1t1 *+a4(1), a5
-;;   ldbu .d1t1 *+a4(0), a2
-;;   ldbu .d1t1 *+a4(2), a8
-;;   ldbu .d1t2 *+a4(3), b0
+;;   ldbu .d1t2 *+a4(1), b0
+;;   || mv .l2x a4, b1
+;;   ldbu .d1t1 *+a4(0), a5
+;;   || ldbu .d2t2 *+b1(2), b1
+;;   ldbu .d1t1 *+a4(3), a0
+;;   b .s2 b3
 ;;   nop
-;;   shl .s2x a5, 8, b1
-;;   add .l2x b1, a2, b1
-;;   || b .s2 b3
-;;   shl .s2x a8, 16, b2
-;;   add .l2 b1, b2, b1
-;;   || shl .s2 b0, 24, b2
-;;   mv .l1x b1, a9
-;;   add .l1x a9, b2, a4
-;;   nop
+;;   shl .s1x b0, 8, a1
+;;   add .l1 a5, a1, a1
+;;   || shl .s2 b1, 16, b0
+;;   add .l2x b0, a1, b0
+;;   || shl .s1 a0, 24, a0
+;;   add .l1x a0, b0, a4
 
 ;; c64x:
 ;;   ldnw .d1t1 *+a4(0), a4
