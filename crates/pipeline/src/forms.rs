@@ -139,8 +139,7 @@ pub(super) fn all(
     }
     let at = spread(&ordered);
     let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
-    let held: BTreeSet<usize> = ordered.initial.keys().copied().chain(ordered.live_out.iter().map(|l| l.0)).collect();
-    held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+    held(&ordered).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     let from = offset(words + last.kept.len() + ordered.parked);
     // Where iterations overlap they share the registers; which cluster has what is settled later.
     let ops = place::settle(&ordered, sides, &at)?;
@@ -170,6 +169,11 @@ pub(super) fn all(
     Ok(out)
 }
 
+/// Nodes whose values are carried round or wanted behind the loop.
+fn held(body: &Body) -> BTreeSet<usize> {
+    body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect()
+}
+
 /// The body in an order of its own, with as many values in the frame as it takes for the others to fit into the
 /// registers, and with a division that is its own: it has a schedule in any case, one iteration after the other. None
 /// where all fit, or never.
@@ -179,9 +183,8 @@ fn fitting(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Form>, 
     let body = order::alone(body, &part);
     let at = spread(&body);
     let left = color::left(sides, &place::settle(&body, sides, &at)?);
-    let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
     let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
-    held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+    held(&body).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     for part in FITTING {
         let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
         let Some((parked, at)) = park::park(&body, &at, sides, &room, offset) else { continue };

@@ -203,6 +203,9 @@ impl Pass<'_> {
     /// The root of a loop's count, and its value for the count wanted: of several that give it one with which
     /// conditions are what they always were in the run.
     fn solve(&self, func: &Func, id: LoopId, counted: &Counted, trips: u32) -> Option<(Value, u64)> {
+        if trips::constant(func, self.graph, id, trips, &[]).is_some() {
+            return None;
+        }
         let start = self.graph.origin(func, self.graph.agreed(func, &self.graph.entries(id), counted.counter)?);
         let turns = u64::from(trips.checked_sub(1)?);
         let mask = counted.ty.mask();
@@ -231,8 +234,8 @@ impl Pass<'_> {
         let candidates = values.flat_map(|value| {
             let (root, c, lost) = backwards(func, from, value);
             let bits: Vec<u64> = (0..64).map(|bit| 1 << bit).filter(|bit| lost & bit != 0).take(LOST).collect();
-            let set = move |n: usize| (0..).zip(&bits).filter(|(k, _)| n >> k & 1 != 0).fold(c, |c, (_, bit)| c | bit);
-            let all: Vec<u64> = (0..1usize << lost.count_ones().min(LOST as u32)).map(set).collect();
+            let set = |n: usize| (0..).zip(&bits).filter(|(k, _)| n >> k & 1 != 0).fold(c, |c, (_, bit)| c | bit);
+            let all: Vec<u64> = (0..1usize << bits.len()).map(set).collect();
             all.into_iter().map(move |c| (root, c, known_start.unwrap_or(value)))
         });
         let counts =
@@ -242,7 +245,7 @@ impl Pass<'_> {
             self.agrees(func, root, &self.ended(func, (id, counted), (root, c), (start, turns)))
         };
         let &(root, c, _) = found.iter().find(agrees).or(found.first())?;
-        trips::constant(func, self.graph, id, trips, &[]).is_none().then_some((root, c))
+        Some((root, c))
     }
 
     /// What is known when a loop is left behind so many turns, where the root and the counter's start are: what its
