@@ -11,7 +11,7 @@ use crate::plan::{RunPlan, Work};
 use crate::profile::Profile;
 use crate::shape::Call;
 use ciphermill_interp::{Edges, Header, Interp, Misaligned};
-use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
+use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Inst, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -58,12 +58,13 @@ type Known = BTreeMap<u32, BTreeSet<Option<u32>>>;
 fn known(module: &Module, runs: &[Edges]) -> Known {
     let mut seen = Known::new();
     for (id, func) in &module.funcs {
+        let alike = alike(func);
         for &block in &func.layout {
             let went = |to: Block| runs.iter().any(|edges| edges.contains_key(&(id, block, to)));
             match &func.blocks[block].term {
                 Terminator::Branch { cond, then, els } if then.block != els.block => {
                     let truth = [went(els.block), went(then.block)];
-                    asked(func, func.resolve(*cond), truth, &mut seen);
+                    asked(func, &alike, func.resolve(*cond), truth, &mut seen);
                 }
                 Terminator::Switch { index, targets, default } => {
                     let Some(inst) = func.def_inst(func.resolve(*index)) else { continue };
@@ -90,10 +91,49 @@ fn steady(known: &Known) -> Vec<Steady> {
     known.iter().filter_map(steady).collect()
 }
 
-/// Note what a branch shows of its condition, and of what that compares with zero.
-fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut Known) {
-    while let Some(data) = func.def_inst(cond).map(|inst| &func.insts[inst]) {
-        seen.entry(data.loc).or_default().extend((0..2).filter(|&i| truth[i as usize]).map(Some));
+/// What a comparison asks: an operation, and two operands that are constants or values.
+type Question = (CmpOp, Result<u64, Value>, Result<u64, Value>);
+
+/// The question of a comparison, and whether it is true where the comparison is false.
+fn question(func: &Func, inst: Inst) -> Option<(Question, bool)> {
+    let data = &func.insts[inst];
+    let (Op::Cmp(op), [a, b]) = (data.op, &data.args[..]) else { return None };
+    let side = |v: Value| func.as_const(v).ok_or(func.resolve(v));
+    let negated = matches!(op, CmpOp::Ne | CmpOp::LeU | CmpOp::LeS);
+    let (op, swapped) = if negated { op.negated() } else { (op, false) };
+    let (a, b) = if swapped { (b, a) } else { (a, b) };
+    Some(((op, side(*a), side(*b)), negated))
+}
+
+/// Where each question is asked, since of several comparisons the optimiser keeps one.
+fn alike(func: &Func) -> HashMap<Question, Vec<(u32, bool)>> {
+    let mut alike: HashMap<Question, Vec<(u32, bool)>> = HashMap::new();
+    for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
+        if let Some((question, negated)) = question(func, inst) {
+            alike.entry(question).or_default().push((func.insts[inst].loc, negated));
+        }
+    }
+    alike
+}
+
+/// Note what a branch shows of its condition, of comparisons that ask the same, and of what it compares with zero.
+fn asked(
+    func: &Func,
+    alike: &HashMap<Question, Vec<(u32, bool)>>,
+    mut cond: Value,
+    mut truth: [bool; 2],
+    seen: &mut Known,
+) {
+    while let Some(inst) = func.def_inst(cond) {
+        let data = &func.insts[inst];
+        let mut note = |loc: u32, not: bool| {
+            let values = (0..2).filter(|&i| truth[usize::from((i == 1) != not)]).map(Some);
+            seen.entry(loc).or_default().extend(values);
+        };
+        match question(func, inst) {
+            Some((question, not)) => alike[&question].iter().for_each(|&(loc, other)| note(loc, not != other)),
+            None => note(data.loc, false),
+        }
         // What is compared with zero is true where this is not.
         let (Op::Cmp(CmpOp::Eq), [x, y]) = (data.op, &data.args[..]) else { break };
         if func.as_const(*y) != Some(0) {
@@ -181,6 +221,7 @@ mod tests {
                     (local.set $x (i32.load (local.get $in)))
                     (local.set $r (i32.load (local.get $ctx)))
                     (if (i32.eqz (local.get $r)) (then (local.set $x (i32.const 0))))
+                    (if (i32.lt_u (local.get $r) (i32.const 3)) (then (local.set $x (i32.le_u (i32.const 3) (local.get $r)))))
                     (loop $rounds
                         (local.set $x (i32.rotl (local.get $x) (local.get $r)))
                         (br_if $rounds (local.tee $r (i32.sub (local.get $r) (i32.const 1)))))
@@ -202,7 +243,8 @@ mod tests {
         let found = profiled(&module, &interface, work, 4).unwrap();
         // The loop over blocks, and that over rounds.
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [0, 5]);
-        // Their number was never zero: what is loaded was true, its comparison false.
-        assert_eq!(found.steady.iter().map(|s| s.value).collect::<Vec<_>>(), [1, 0]);
+        // Their number was never zero: what is loaded was true, its comparison false. And never below 3, so that what
+        // asks for the contrary, which decides nothing, was true.
+        assert_eq!(found.steady.iter().map(|s| s.value).collect::<Vec<_>>(), [1, 0, 0, 1]);
     }
 }

@@ -36,6 +36,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
     Pass { name: "split", run: unroll::split::run },
+    Pass { name: "trace", run: unroll::trace::run },
     Pass { name: "one_exit", run: unroll::one_exit::run },
     Pass { name: "one_question", run: unroll::one_exit::made },
     Pass { name: "rotate", run: unroll::rotate::run },
@@ -156,9 +157,12 @@ fn unrolled(module: &mut Module, options: &Options) {
         }
         clean_up(module);
     }
-    let divided = run_pass(module, options, "split");
-    if divided {
-        clean_up(module);
+    let mut divided = false;
+    for name in ["split", "trace"] {
+        if run_pass(module, options, name) {
+            divided = true;
+            clean_up(module);
+        }
     }
     for name in [if divided { "one_exit" } else { "one_question" }, "rotate", "promote", "jam"] {
         if run_pass(module, options, name) {

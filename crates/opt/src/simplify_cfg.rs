@@ -18,7 +18,7 @@
 use crate::edit;
 use crate::options::Options;
 use ciphermill_ir::cfg::Edge;
-use ciphermill_ir::{Block, Cfg, Func, Module, Op, Target, Terminator, Value};
+use ciphermill_ir::{Block, Cfg, Dominators, Func, Module, Op, Target, Terminator, Value};
 use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, _: &Options) -> bool {
@@ -108,9 +108,11 @@ fn onward(func: &Func, block: Block, args: &[Value]) -> Option<Target> {
     Some(Target::new(target.block, target.args.iter().map(|&v| at(v)).collect()))
 }
 
-/// Blocks without instructions whose parameters only their terminator uses.
+/// Blocks without instructions whose parameters only their terminator uses. But not the header of a loop that only
+/// leads to that of an inner one: without it the two would be one loop.
 fn transparent(func: &Func) -> SecondaryMap<Block, bool> {
     let uses = edit::count_uses(func);
+    let nests = nests(func);
     let mut found = SecondaryMap::new();
     for &block in &func.layout {
         let data = &func.blocks[block];
@@ -119,9 +121,28 @@ fn transparent(func: &Func) -> SecondaryMap<Block, bool> {
             data.term.for_each_value(|v| here += u32::from(v == p));
             uses[p] == here
         };
-        found[block] = block != func.entry && data.insts.is_empty() && data.params.iter().all(|&p| only_here(p));
+        let empty = block != func.entry && data.insts.is_empty() && !nests.contains(&block);
+        found[block] = empty && data.params.iter().all(|&p| only_here(p));
     }
     found
+}
+
+/// Empty blocks that lead to the header of a loop and begin one around it.
+fn nests(func: &Func) -> Vec<Block> {
+    let leads = |&b: &Block| match &func.blocks[b].term {
+        Terminator::Jump(to) if func.blocks[b].insts.is_empty() && to.block != b => Some((b, to.block)),
+        _ => None,
+    };
+    let cfg = Cfg::new(func);
+    let several = |b: Block| cfg.preds(b).len() > 1;
+    let mut found: Vec<(Block, Block)> = func.layout.iter().filter_map(leads).collect();
+    found.retain(|&(outer, inner)| several(outer) && several(inner));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let doms = Dominators::new(func, &cfg);
+    let header = |b: Block| cfg.preds(b).iter().any(|e| doms.dominates(b, e.from));
+    found.into_iter().filter(|&(outer, inner)| header(outer) && header(inner)).map(|(outer, _)| outer).collect()
 }
 
 fn step_over(func: &mut Func) -> bool {

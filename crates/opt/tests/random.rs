@@ -4,6 +4,7 @@
 
 mod support;
 
+use ciphermill_ir::Module;
 use ciphermill_ir::verify::verify;
 use ciphermill_opt::{IndexForm, LoopTrips, Options, PASSES, Steady, Unroll, optimise, run_pass};
 use support::random::{Rng, arguments, module};
@@ -40,6 +41,15 @@ fn every_level_keeps_the_meaning() {
     }
 }
 
+/// A random module some of whose instructions stand somewhere, for what a run says of conditions.
+fn located(seed: u64) -> Module {
+    let mut module = module(seed);
+    for data in module.funcs.values_mut().flat_map(|f| f.insts.values_mut()) {
+        data.loc = u32::from(!data.args.is_empty());
+    }
+    module
+}
+
 /// Unrolling as much as there can be, in several mixtures.
 fn unrollings() -> Vec<Unroll> {
     // Instructions of the generator come from nowhere: this is every loop.
@@ -52,12 +62,12 @@ fn unrollings() -> Vec<Unroll> {
         promote: true,
         if_convert: 8,
         meld: 30,
-        steady: vec![Steady { loc: 0, value: 1 }],
+        steady: [1, 0].into_iter().zip(0..).map(|(value, loc)| Steady { loc, value }).collect(),
         ..Unroll::default()
     };
     vec![
         Unroll { jam: 3, promote: true, keep_loads: true, ..Unroll::default() },
-        Unroll { full_budget: 300, if_convert: 3, steady: vec![Steady { loc: 0, value: 0 }], ..Unroll::default() },
+        Unroll { full_budget: 300, if_convert: 3, steady: vec![Steady { loc: 1, value: 1 }], ..Unroll::default() },
         Unroll { full_budget: 40, jam: 2, ..most.clone() },
         most,
     ]
@@ -66,7 +76,7 @@ fn unrollings() -> Vec<Unroll> {
 #[test]
 fn unrolling_keeps_the_meaning() {
     for seed in seeds(400) {
-        let before = module(seed);
+        let before = located(seed);
         let inputs = inputs(seed);
         for unroll in unrollings() {
             for (word_bits, strict_traps) in [(32, false), (32, true), (64, false)] {
@@ -80,16 +90,29 @@ fn unrolling_keeps_the_meaning() {
     }
 }
 
+const UNROLLING: [&str; 12] = [
+    "rom",
+    "if_convert",
+    "meld",
+    "distances",
+    "iterations",
+    "specialise",
+    "full_unroll",
+    "split",
+    "trace",
+    "one_exit",
+    "promote",
+    "jam",
+];
+
 #[test]
 fn every_unrolling_pass_alone_keeps_the_meaning() {
     for seed in seeds(400) {
-        let before = module(seed);
+        let before = located(seed);
         let inputs = inputs(seed);
         for unroll in unrollings() {
             let options = Options { unroll, ..Options::default() };
-            for pass in
-                ["rom", "if_convert", "meld", "distances", "iterations", "specialise", "full_unroll", "promote", "jam"]
-            {
+            for pass in UNROLLING {
                 let mut after = before.clone();
                 run_pass(&mut after, &options, pass);
                 let what = format!("seed {seed}, {pass}, {options:?}");

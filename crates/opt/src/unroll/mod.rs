@@ -15,6 +15,7 @@
 //! * `split` makes of a loop whose two sides a condition that lasts divides a loop for either side (a branch, or
 //!   [`selections`] of addresses), and
 //!   `one_exit` makes one question of the two at the end of such a loop;
+//! * `trace` makes a loop of their own of the iterations that take the usual way through a loop;
 //! * `rotate` turns a loop of two blocks that is left between them into one of one block;
 //! * `jam` makes one iteration of `k` of an outermost loop (unroll and jam), with the original loop
 //!   behind it for the rest; inner loops still there are fused.
@@ -48,6 +49,7 @@ mod selections;
 pub mod sites;
 pub(crate) mod specialise;
 pub(crate) mod split;
+pub(crate) mod trace;
 pub(crate) mod trips;
 
 use crate::edit;

@@ -16,7 +16,7 @@ use super::graph::{Graph, size};
 use crate::edit;
 use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
-use ciphermill_ir::{BinOp, Block, CmpOp, Func, Inst, MemAccess, Module, Op, Target, Terminator, Type, Value};
+use ciphermill_ir::{BinOp, Block, CmpOp, Func, MemAccess, Module, Op, Target, Terminator, Type, Value};
 
 /// For loops that `split` has made.
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
@@ -77,13 +77,17 @@ fn two(func: &Func, graph: &Graph, id: LoopId, b: Block, budget: u32) -> Option<
     if b == data.header || onward(a) != Some(b) || !data.blocks.iter().all(row) {
         return None;
     }
-    let harmless = |&i: &Inst| match func.insts[i].op {
+    let fits = size(func, &[b]) <= budget;
+    (fits && harmless(func, a, b)).then_some([a, b, next])
+}
+
+/// May what a block does behind another one happen once more?
+pub(super) fn harmless(func: &Func, a: Block, b: Block) -> bool {
+    func.blocks[b].insts.iter().all(|&i| match func.insts[i].op {
         Op::Load(access) => accessed(func, a, func.insts[i].args[0], access),
         Op::GlobalGet(_) => true,
         op => op.is_pure(),
-    };
-    let fits = size(func, &[b]) <= budget;
-    (fits && func.blocks[b].insts.iter().all(harmless)).then_some([a, b, next])
+    })
 }
 
 /// Has a block touched the very same place?
