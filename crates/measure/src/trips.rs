@@ -131,7 +131,9 @@ fn asked(
             seen.entry(loc).or_default().extend(values);
         };
         match question(func, inst) {
-            Some((question, not)) => alike[&question].iter().for_each(|&(loc, other)| note(loc, not != other)),
+            Some((question, not)) => {
+                alike.get(&question).into_iter().flatten().for_each(|&(loc, other)| note(loc, not != other))
+            }
             None => note(data.loc, false),
         }
         // What is compared with zero is true where this is not.
