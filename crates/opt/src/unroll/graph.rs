@@ -5,6 +5,7 @@ use crate::edit;
 use ciphermill_ir::cfg::{Edge, LoopData, LoopId};
 use ciphermill_ir::{Block, Cfg, Dominators, Func, Loops, Terminator, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
+use std::collections::BTreeSet;
 
 /// Edges, dominators and loops of a function, and where its values are made.
 /// Goes stale with any change of edges.
@@ -82,6 +83,15 @@ impl Graph {
     pub(crate) fn every_turn(&self, id: LoopId, block: Block) -> bool {
         self.loops.innermost(block) == Some(id)
             && self.data(id).latches.iter().all(|&latch| self.doms.dominates(block, latch))
+    }
+
+    /// Blocks that a block leads to, and itself, by edges from one block to another that `goes` says yes to.
+    pub(crate) fn reached(&self, from: Block, goes: impl Fn(Block, Block) -> bool) -> BTreeSet<Block> {
+        let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(b) = open.pop() {
+            open.extend(self.cfg.succs(b).iter().copied().filter(|&s| goes(b, s) && seen.insert(s)));
+        }
+        seen
     }
 
     /// The value an edge hands to a parameter of its target.

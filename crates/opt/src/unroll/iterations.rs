@@ -66,7 +66,7 @@ fn steady(
         return None;
     }
     let loc = func.insts[func.def_inst(root)?].loc;
-    let value = options.unroll.steady.iter().find(|s| s.loc == loc && loc != 0)?.value;
+    let value = options.unroll.always(loc)?;
     // Anything but zero is true, and only one of these can be put in its place.
     if value != 0 && bits::possible(func, root) > 1 || !begins(func, graph, id, root, DEPTH) {
         return None;

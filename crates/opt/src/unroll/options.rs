@@ -41,6 +41,11 @@ pub struct Unroll {
 }
 
 impl Unroll {
+    /// What the condition at an offset in the module always was, if it was always the same; offset 0 is no place.
+    pub(crate) fn always(&self, loc: u32) -> Option<u32> {
+        self.steady.iter().find(|s| s.loc == loc && loc != 0).map(|s| s.value)
+    }
+
     /// Is anything asked for that changes loops? Melding changes branches alone.
     pub fn is_active(&self) -> bool {
         let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;

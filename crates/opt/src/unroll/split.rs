@@ -27,7 +27,6 @@ use crate::edit;
 use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Block, Func, Module, Target, Terminator};
-use std::collections::BTreeSet;
 
 /// A condition that changes more often than every so many iterations is none that lasts.
 const LASTS: u64 = 4;
@@ -65,10 +64,7 @@ fn sides(func: &Func, graph: &Graph, id: LoopId, header: Block) -> Option<[Vec<B
         return None;
     }
     let reached = |from: Block| {
-        let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
-        while let Some(b) = open.pop() {
-            open.extend(graph.cfg.succs(b).iter().copied().filter(|&s| inside(s) && seen.insert(s)));
-        }
+        let seen = graph.reached(from, |_, to| inside(to));
         graph.data(id).blocks.iter().copied().filter(|b| seen.contains(b)).collect()
     };
     Some([reached(then.block), reached(els.block)])

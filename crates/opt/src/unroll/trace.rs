@@ -1,8 +1,8 @@
 //! The iterations of a loop that take the usual way become a loop of their own.
 //!
-//! A hash that ends a chunk every sixteen blocks, or a generator that renews its table now and then, has a
-//! branch to something long that a run has not seen taken. Because of it the loop has many blocks, and only
-//! a loop of one can be pipelined. Here the way that a run takes becomes an inner loop; the other way
+//! A generator that renews its table when a word of it says so has a branch to something long that a run has not
+//! seen taken. Because of it the loop has many blocks, and only a loop of one can be pipelined. Where the
+//! condition is known when an iteration begins, [`super::iterations`] asks it there. Here the way that a run takes becomes an inner loop; the other way
 //! is behind an exit of it, and goes on with its own copy of what both ways share:
 //!
 //! ```text
@@ -64,19 +64,11 @@ fn rare(func: &Func, graph: &Graph, block: Block, options: &Options) -> Option<R
         return None;
     }
     let loc = func.insts[func.def_inst(func.resolve(*cond))?].loc;
-    let value = options.unroll.steady.iter().find(|s| s.loc == loc && loc != 0)?.value;
+    let value = options.unroll.always(loc)?;
     let edge = Edge { from: block, index: u32::from(value != 0) };
     let to = if value != 0 { els.block } else { then.block };
-    // What is reached within an iteration, but by that edge for the usual way.
-    let reached = |from: Block, without: bool| {
-        let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
-        while let Some(b) = open.pop() {
-            let next = graph.cfg.succs(b).iter().copied().filter(|&s| inside(s) && !(without && b == block && s == to));
-            open.extend(next.filter(|&s| seen.insert(s)));
-        }
-        seen
-    };
-    let (rare, usual) = (reached(to, false), reached(data.header, true));
+    let rare = graph.reached(to, |_, next| inside(next));
+    let usual = graph.reached(data.header, |b, next| inside(next) && (b, next) != (block, to));
     let of = |wanted: &dyn Fn(&Block) -> bool| data.blocks.iter().copied().filter(|b| wanted(b)).collect::<Vec<_>>();
     let own = of(&|b| rare.contains(b) && !usual.contains(b));
     let shared = of(&|b| rare.contains(b) && usual.contains(b));
