@@ -91,7 +91,7 @@ impl Names {
             abi.iter().for_each(|e| self.registers(&e.node));
         }
         for core in tables(t, "core") {
-            self.units.extend(texts(core, "units"));
+            self.units.extend(texts(core, "units").chain(texts(core, "through")));
             self.parts.extend(text(core, "direction"));
             for part in tables(core, "parts") {
                 self.parts.extend(text(part, "otherwise").into_iter().chain(texts(part, "parts")));

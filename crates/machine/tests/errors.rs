@@ -441,6 +441,34 @@ fn a_unit_is_in_one_queue() {
 }
 
 #[test]
+fn a_queue_shares_the_places_of_one_before_it() {
+    let units: Vec<String> = file("machines/boom.toml")
+        .lines()
+        .skip_while(|l| *l != "[units]")
+        .skip(1)
+        .take(2)
+        .map(|l| l.split(' ').next().unwrap().to_owned())
+        .collect();
+    let queues = |second: &str| {
+        let first = format!("[core.queues.a]\nunits = [\"{}\"]\nentries = 8\nsource = \"test\"\n", units[0]);
+        let second = format!("[core.queues.b]\nunits = [\"{}\"]\n{second}source = \"test\"\n", units[1]);
+        let machine = file("machines/boom.toml").replace("[core.rename]\n", &format!("{first}{second}[core.rename]\n"));
+        run(&Case { machine, ..Case::default() })
+    };
+    let core = queues("shares = \"a\"\n").unwrap().core.unwrap();
+    assert_eq!(core.queues.iter().map(|q| q.shares).collect::<Vec<_>>(), [None, Some(0)]);
+    let own = queues("shares = \"\"\nentries = 9\n").unwrap().core.unwrap();
+    assert_eq!((own.queues[1].shares, own.queues[1].entries), (None, 9));
+    for (second, what, mend) in [
+        ("", "the queue `b` has no entries", "`shares` with the name of another queue"),
+        ("shares = \"a\"\nentries = 9\n", "the queue `b` has entries and shares another's", "leave one"),
+        ("shares = \"b\"\n", "no queue `b` with entries stands before `b`", "`entries` of its own"),
+    ] {
+        says(&queues(second).unwrap_err(), what, mend);
+    }
+}
+
+#[test]
 fn units_of_a_parent_can_be_left_out() {
     let heir = |without: &str| {
         let text = format!("[machine]\nname = \"m\"\ntitle = \"m\"\ninherits = \"rv32\"\nwithout = [\"{without}\"]\n");

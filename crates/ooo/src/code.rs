@@ -4,7 +4,7 @@
 //! Numbers are those of the bundles of the whole program, in layout order, so
 //! that the next instruction has the next number.
 
-use crate::decompose::{Decomposer, Parts, Ports};
+use crate::decompose::{Decomposer, Parts, Ports, deal};
 use crate::live::{ANYWHERE, Live, Step};
 use crate::misnamed;
 use crate::parts::Wholes;
@@ -144,6 +144,7 @@ impl Code {
                 insts[i].pair = d.macro_fused(insts[i - 1].parts, insts[i].parts)?;
             }
         }
+        deal(&mut d.uops);
         let blocks = places.iter().map(|p| (p.inst, (p.func, p.block)));
         for n in misnamed::loads(machine, core, blocks) {
             let pair = if insts[n].pairs { insts[n + 1].pair } else { Parts::default() };

@@ -15,6 +15,7 @@ use ciphermill_machine::core::{Core, Idiom};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg, UnitId, for_each_expr};
 use ciphermill_program::{Inst, Operand};
+use std::collections::HashMap;
 
 type Res<T> = std::result::Result<T, String>;
 
@@ -56,14 +57,14 @@ impl Ports {
     /// The core's queues as sets of ports; the units of no queue are one without an end. Without queues none, or,
     /// where ports are chosen at rename, one for each.
     pub(crate) fn queues(&self, core: &Core) -> Vec<Queue> {
-        let open = |ports| Queue { ports, entries: u32::MAX, kept: 0 };
+        let open = |ports| Queue { ports, entries: u32::MAX, kept: 0, shares: None };
         if core.rename.binds_port {
             return (0..self.names.len()).map(|port| open(1 << port)).collect();
         }
         let mut queues: Vec<Queue> = core
             .queues
             .iter()
-            .map(|q| Queue { ports: self.mask(&q.units), entries: q.entries, kept: q.kept_cycles })
+            .map(|q| Queue { ports: self.mask(&q.units), entries: q.entries, kept: q.kept_cycles, shares: q.shares })
             .collect();
         let named = queues.iter().fold(0, |all, q| all | q.ports);
         let rest = ((1u64 << self.names.len()) - 1) as u32 & !named;
@@ -500,6 +501,21 @@ impl<'a> Decomposer<'a> {
         out
     }
 }
+
+/// What only some of the ports can start that others can is dealt to its queues in turn, in place of a lot: products
+/// that wait for each other in chains start on all of their units every cycle, where sums do not.
+pub(crate) fn deal(uops: &mut [Uop]) {
+    let widest = uops.iter().map(|u| u.ports.count_ones()).max().unwrap_or(0);
+    let mut turns = HashMap::<u32, u8>::new();
+    for uop in uops.iter_mut().filter(|u| u.ports.count_ones() < widest) {
+        let turn = turns.entry(uop.ports).or_default();
+        uop.lot = *turn;
+        *turn = (*turn + 1) % ROUND;
+    }
+}
+
+/// Of 8 bits the largest number of turns that any number of ports up to six divides.
+const ROUND: u8 = 240;
 
 /// A number from 0 to 255 by which a micro-operation is sent to one of several queues, as good as drawn by lot. Fibonacci
 /// hashing: Knuth, *The Art of Computer Programming*, volume 3, 6.4.

@@ -4,11 +4,7 @@
 //!
 //! * An aligned block of `fetch.bytes` is fetched a cycle. An instruction is
 //!   there with the block of its last byte, at most `fetch.predecode` in one cycle.
-//! * With an op cache (`fetch.entry`) as many instructions as there are decoders are found in a cycle, of one block
-//!   and the next; no more than one block is begun in it. A block is kept in entries of `fetch.entry` instructions,
-//!   of which two are read together. The first two have a place of the cycle for each instruction. Of later pairs
-//!   each entry has half of the places: an instruction of the third entry takes two, and one of the fourth, which
-//!   comes beside it, none; so the fifth and sixth.
+//! * With an op cache (`fetch.entry`) instructions come from there, by the rules of [`crate::opcache`].
 //! * After a taken branch the next block is fetched one cycle and
 //!   `taken_cycles` later; `redirect_cycles` later still when the branch target buffer did
 //!   not know the branch. After a wrong guess it is fetched in the cycle in
@@ -29,7 +25,7 @@
 
 use crate::code::NONE;
 use crate::events::Cause;
-use crate::mem::Memory;
+use crate::opcache::OpReader;
 use crate::words::{Reader, Writer};
 use ciphermill_machine::core::Core;
 
@@ -50,13 +46,11 @@ pub struct Front {
     cycle: u64,
     block: u32,
     found: u32,
-    /// With an op cache: instructions of an entry, places of a cycle, those taken in this one, and the cycle in
-    /// which the block was begun.
-    entry: u32,
-    width: u32,
-    spent: u32,
-    begun: u64,
+    /// In place of them, with an op cache.
+    ops: Option<OpReader>,
     line: u32,
+    /// The last byte that has been fetched.
+    last: u32,
     streaming: bool,
     /// The branch that closed the last loop.
     last_loop: u32,
@@ -87,11 +81,9 @@ impl Front {
             cycle: 0,
             block: NOWHERE,
             found: 0,
-            entry: core.fetch.entry,
-            width: core.decode.pattern.len() as u32,
-            spent: 0,
-            begun: 0,
+            ops: OpReader::new(&core.fetch),
             line: NOWHERE,
+            last: 0,
             streaming: false,
             last_loop: NONE,
             decoded: vec![0; core.fetch.queue.max(1) as usize],
@@ -109,8 +101,8 @@ impl Front {
     pub fn redirect(&mut self, cycle: u64, why: Cause) {
         self.decoded.fill(0);
         self.renamed.fill(0);
-        (self.cycle, self.block, self.found) = (cycle, NOWHERE, 0);
-        (self.spent, self.begun) = (0, cycle);
+        self.cycle = cycle;
+        self.elsewhere();
         (self.decode_cycle, self.decoder) = (cycle, 0);
         (self.streaming, self.last_loop) = (false, NONE);
         self.why = why;
@@ -125,8 +117,16 @@ impl Front {
     /// goes on there, a cycle later.
     pub fn turn_away(&mut self) {
         self.cycle += 1;
-        (self.block, self.found, self.spent) = (NOWHERE, 0, 0);
+        self.elsewhere();
         (self.streaming, self.last_loop) = (false, NONE);
+    }
+
+    /// Nothing is fetched behind what was fetched last.
+    fn elsewhere(&mut self) {
+        (self.block, self.found) = (NOWHERE, 0);
+        if let Some(ops) = &mut self.ops {
+            ops.elsewhere();
+        }
     }
 
     /// Why the instruction fetched last was late, once.
@@ -141,18 +141,11 @@ impl Front {
         if self.streaming {
             return None;
         }
-        let last = addr + bytes.max(1) - 1;
-        let (first, end) = (addr >> self.shift, last >> self.shift);
-        if self.entry > 0 {
-            if end == self.block {
-                return None;
-            }
-            let next = if self.block == NOWHERE { self.cycle } else { self.begun + 1 };
-            if next > self.cycle {
-                (self.cycle, self.spent) = (next, 0);
-            }
-            self.begun = self.cycle;
-        } else {
+        self.last = addr + bytes.max(1) - 1;
+        let line = self.last >> shift;
+        let new = line != self.line;
+        let (first, end) = (addr >> self.shift, self.last >> self.shift);
+        if self.ops.is_none() {
             if first == self.block && end == first && self.found != self.predecode {
                 return None;
             }
@@ -164,19 +157,23 @@ impl Front {
                 // More instructions than can be found in one cycle.
                 self.cycle += 1;
             }
+            (self.block, self.found) = (end, 0);
         }
-        (self.block, self.found) = (end, 0);
-        let line = last >> shift;
-        let new = line != self.line;
         self.line = line;
         new.then_some(self.cycle)
     }
 
-    /// The line it came to is there in a cycle.
+    /// The line it came to is there in a cycle, and has to be decoded where the op cache missed it.
     #[inline(always)]
-    pub fn arrived(&mut self, there: u64) {
+    pub fn arrived(&mut self, there: u64, missed: bool) {
+        if let Some(ops) = &mut self.ops {
+            ops.line(missed);
+        }
         if there > self.cycle {
             (self.cycle, self.why) = (there, Cause::Icache);
+            if let Some(ops) = &mut self.ops {
+                ops.waited();
+            }
         }
     }
 
@@ -188,39 +185,27 @@ impl Front {
         }
     }
 
-    /// The instruction enters the queue: its cycle.
+    /// The instruction enters the queue: its cycle. The second of a pair comes with the first.
     #[inline(always)]
-    pub fn enter(&mut self) -> u64 {
+    pub fn enter(&mut self, addr: u32, bytes: u32, second: bool) -> u64 {
         let free = self.decoded[self.next].saturating_sub(self.fetch_stages.saturating_sub(1));
         if self.streaming {
             self.cycle = self.cycle.max(free);
             return self.cycle;
         }
-        if self.entry > 0 {
-            return self.enter_from_entry(free);
+        if let Some(ops) = &mut self.ops {
+            if free > self.cycle {
+                self.cycle = free;
+                ops.waited();
+            }
+            if !second {
+                self.cycle = ops.instruction(addr, bytes, self.cycle);
+            }
+            return self.cycle;
         }
         self.found += 1;
         if free > self.cycle {
             (self.cycle, self.found) = (free, 1);
-        }
-        self.cycle
-    }
-
-    /// The same, from the op cache.
-    fn enter_from_entry(&mut self, free: u64) -> u64 {
-        let places = match self.found / self.entry {
-            0 | 1 => 1,
-            first_of_pair if first_of_pair % 2 == 0 => 2,
-            _ => 0,
-        };
-        self.found += 1;
-        if free > self.cycle {
-            (self.cycle, self.spent) = (free, 0);
-        }
-        self.spent += places;
-        if self.spent > self.width {
-            self.cycle += 1;
-            self.spent -= self.width;
         }
         self.cycle
     }
@@ -230,7 +215,7 @@ impl Front {
         let line = self.line;
         self.reach(addr, bytes, 0);
         self.line = line;
-        self.enter()
+        self.enter(addr, bytes, false)
     }
 
     /// Write down what the next instructions' cycles depend on, before a cycle.
@@ -238,9 +223,8 @@ impl Front {
         w.around(self.cycle, now);
         w.wide(self.block);
         w.number(u64::from(self.found));
-        if self.entry > 0 {
-            w.number(u64::from(self.spent));
-            w.number(u64::from(self.begun == self.cycle));
+        if let Some(ops) = &self.ops {
+            ops.save(w, self.cycle);
         }
         w.wide(self.line);
         w.number(u64::from(self.streaming));
@@ -261,9 +245,8 @@ impl Front {
         self.cycle = r.around(now);
         self.block = r.wide();
         self.found = r.number() as u32;
-        if self.entry > 0 {
-            self.spent = r.number() as u32;
-            self.begun = self.cycle.saturating_sub(u64::from(r.number() == 0));
+        if let Some(ops) = &mut self.ops {
+            ops.restore(r, self.cycle);
         }
         self.line = r.wide();
         self.streaming = r.number() != 0;
@@ -276,14 +259,10 @@ impl Front {
         self.why = Cause::ALL[r.number() as usize % Cause::ALL.len()];
     }
 
-    /// The instruction cache learns of a fetch that takes no time.
+    /// A fetch that takes no time comes to a byte: is it in another line than the one before?
     #[inline(always)]
-    pub fn warm(&mut self, addr: u32, now: u64, memory: &mut Memory) {
-        let line = memory.line(addr);
-        if line != self.line {
-            self.line = line;
-            memory.fetch(addr, now);
-        }
+    pub fn warm(&mut self, addr: u32, shift: u32) -> bool {
+        std::mem::replace(&mut self.line, addr >> shift) != addr >> shift
     }
 
     /// Decode an instruction that was fetched and that makes so many
@@ -345,8 +324,15 @@ impl Front {
             (self.streaming, self.last_loop) = (false, NONE);
         }
         let late = if known { 0 } else { self.redirect_cycles };
-        self.cycle += 1 + self.taken_cycles + late;
-        (self.block, self.found, self.spent) = (NOWHERE, 0, 0);
+        if let Some(ops) = &mut self.ops {
+            self.cycle = ops.jump(self.last, loop_bytes.is_some(), self.cycle) + self.taken_cycles + late;
+            if self.taken_cycles + late > 0 {
+                ops.waited();
+            }
+        } else {
+            self.cycle += 1 + self.taken_cycles + late;
+        }
+        (self.block, self.found) = (NOWHERE, 0);
     }
 
     /// A branch is not taken, as guessed.

@@ -47,6 +47,7 @@ mod live;
 pub mod log;
 mod mem;
 mod misnamed;
+mod opcache;
 mod parts;
 mod pipeline;
 mod ports;

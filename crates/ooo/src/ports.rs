@@ -50,7 +50,7 @@ impl Calendar {
     pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
         let pending = Pending::new(queues, choice);
-        let whole = [Queue { ports: u32::MAX, entries: 0, kept: 0 }];
+        let whole = [Queue { ports: u32::MAX, entries: 0, kept: 0, shares: None }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
         let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
         let alike = classes
@@ -385,7 +385,7 @@ mod tests {
 
     /// A port that is a queue of its own.
     fn alone(ports: u32) -> Queue {
-        Queue { ports, entries: u32::MAX, kept: 0 }
+        Queue { ports, entries: u32::MAX, kept: 0, shares: None }
     }
 
     #[test]
@@ -440,7 +440,10 @@ mod tests {
         assert!(alike(&[0b0011, 0b1100]) && alike(&[0b0001, 0b0110]));
         assert!(!alike(&[0b0011, 0b0001]));
         // A queue of each kind makes them so.
-        let queues = [Queue { ports: 0b0011, entries: 8, kept: 0 }, Queue { ports: 0b1100, entries: 8, kept: 0 }];
+        let queues = [
+            Queue { ports: 0b0011, entries: 8, kept: 0, shares: None },
+            Queue { ports: 0b1100, entries: 8, kept: 0, shares: None },
+        ];
         assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
     }
 

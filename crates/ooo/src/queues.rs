@@ -12,6 +12,8 @@ pub struct Queue {
     pub entries: u32,
     /// Cycles for which a place is kept after the start.
     pub kept: u32,
+    /// Another one, whose places it takes: `entries` of that one are for both.
+    pub shares: Option<u8>,
 }
 
 /// Which of several queues is chosen.
@@ -31,6 +33,8 @@ pub enum Choice {
 /// takes away is taken from all of them at once.
 pub struct Pending {
     queues: Vec<Queue>,
+    /// Of each queue, those that share its places with it, itself among them, as a set.
+    mates: Vec<u32>,
     ports: [Port; 32],
     waiting: Vec<u64>,
     /// The queue that is looked at first.
@@ -65,7 +69,10 @@ impl Pending {
             let own = Port { queue: q as u8, word: word as u8, kept: queue.kept, added: 1 << (16 * lane) };
             (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| ports[port] = own);
         }
-        Pending { queues: queues.to_vec(), ports, waiting: vec![0; words(queues.len())], turn: 0, choice }
+        let owner = |q: usize| queues[q].shares.map_or(q, usize::from);
+        let mates = |q: usize| (0..queues.len()).filter(|&o| owner(o) == owner(q)).fold(0, |all, o| all | 1 << o);
+        let mates = (0..queues.len()).map(mates).collect();
+        Pending { queues: queues.to_vec(), mates, ports, waiting: vec![0; words(queues.len())], turn: 0, choice }
     }
 
     /// Are there queues?
@@ -105,7 +112,13 @@ impl Pending {
 
     #[inline(always)]
     fn full(&self, queue: usize) -> bool {
-        self.count(queue) >= self.queues[queue].entries
+        let mates = self.mates[queue];
+        if mates & (mates - 1) == 0 {
+            return self.count(queue) >= self.queues[queue].entries;
+        }
+        let owner = self.queues[queue].shares.map_or(queue, usize::from);
+        let waiting: u32 = (0..self.queues.len()).filter(|q| mates >> q & 1 != 0).map(|q| self.count(q)).sum();
+        waiting >= self.queues[owner].entries
     }
 
     /// One more waits for a port: in the stations until the cycle is over whose words are `at` this place, in its queue
@@ -193,10 +206,17 @@ impl Pending {
         self.queues.iter().enumerate().any(|(q, queue)| queue.ports & ports != 0 && !self.full(q))
     }
 
-    /// Those of some ports in the queue that a lot falls on.
+    /// Those of some ports in the queue that a lot falls on: each port of a queue is a ticket of it.
     pub fn own(&self, ports: u32, lot: u8) -> u32 {
-        let able = || self.queues.iter().map(|q| q.ports & ports).filter(|&own| own != 0);
-        able().nth(usize::from(lot) % able().count().max(1)).unwrap_or(ports)
+        let able = || self.queues.iter().map(|q| q.ports & ports);
+        let mut ticket = u32::from(lot) % able().map(u32::count_ones).sum::<u32>().max(1);
+        for own in able() {
+            if ticket < own.count_ones() {
+                return own;
+            }
+            ticket -= own.count_ones();
+        }
+        ports
     }
 
     /// The queue of its lot; another one, with fewer waiting, where more than `slack` more wait in that one or it has no
@@ -205,7 +225,7 @@ impl Pending {
     fn scatter(&self, ports: u32, own: u32, slack: u32) -> u32 {
         let queue = self.queue(own);
         let waiting = self.count(queue);
-        if waiting < self.queues[queue].entries && waiting <= slack || own == ports {
+        if waiting <= slack && !self.full(queue) || own == ports {
             return own;
         }
         self.scatter_away(ports, own, slack)
@@ -266,7 +286,7 @@ mod tests {
 
     /// A port that is a queue of its own.
     fn alone(ports: u32) -> Queue {
-        Queue { ports, entries: u32::MAX, kept: 0 }
+        Queue { ports, entries: u32::MAX, kept: 0, shares: None }
     }
 
     fn room(c: &Calendar, ports: u32) -> bool {
@@ -286,7 +306,10 @@ mod tests {
 
     #[test]
     fn a_queue_of_two_ports_and_one_of_one() {
-        let queues = [Queue { ports: 0b011, entries: 2, kept: 0 }, Queue { ports: 0b100, entries: 1, kept: 0 }];
+        let queues = [
+            Queue { ports: 0b011, entries: 2, kept: 0, shares: None },
+            Queue { ports: 0b100, entries: 1, kept: 0, shares: None },
+        ];
         let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111, 0b100]);
         // Both empty: the first. One waiting for two ports is less than one for one.
         assert_eq!(c.bind(0b111, 0), 0b011);
@@ -331,7 +354,10 @@ mod tests {
 
     #[test]
     fn which_port_of_a_queue_gave_its_place_back_is_not_written_down() {
-        let queues = [Queue { ports: 0b011, entries: 2, kept: 0 }, Queue { ports: 0b100, entries: 1, kept: 0 }];
+        let queues = [
+            Queue { ports: 0b011, entries: 2, kept: 0, shares: None },
+            Queue { ports: 0b100, entries: 1, kept: 0, shares: None },
+        ];
         let written = |port: u32, first: u64| {
             let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111]);
             c.take(port, 1, 0, 4);
@@ -348,7 +374,10 @@ mod tests {
 
     #[test]
     fn a_place_is_given_back_later() {
-        let queues = [Queue { ports: 0b01, entries: 1, kept: 2 }, Queue { ports: 0b10, entries: 1, kept: 0 }];
+        let queues = [
+            Queue { ports: 0b01, entries: 1, kept: 2, shares: None },
+            Queue { ports: 0b10, entries: 1, kept: 0, shares: None },
+        ];
         let mut c = Calendar::new(&queues, Choice::Fewest, &[0b11]);
         c.take(0b01, 1, 0, 4);
         c.take(0b10, 1, 0, 4);
@@ -365,10 +394,32 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_may_take_the_places_of_another() {
+        let queues = [
+            Queue { ports: 0b0011, entries: 3, kept: 0, shares: None },
+            Queue { ports: 0b1100, entries: 0, kept: 0, shares: Some(0) },
+            Queue { ports: 0b1_0000, entries: 1, kept: 0, shares: None },
+        ];
+        let mut c = Calendar::new(&queues, Choice::Scattered(8), &[0b1111]);
+        for port in [0b0001, 0b0100] {
+            c.take(port, 1, 0, 7);
+        }
+        assert!(room(&c, 0b0011) && room(&c, 0b1100));
+        // Three wait in both together: neither has room, the third queue has.
+        c.take(0b1000, 1, 0, 7);
+        assert_eq!([0b0011, 0b1100, 0b1111, 0b1_0000].map(|ports| room(&c, ports)), [false, false, false, true]);
+    }
+
+    #[test]
     fn by_lot_as_long_as_not_many_more_wait_there() {
-        let queues = [Queue { ports: 0b0011, entries: 3, kept: 0 }, Queue { ports: 0b1100, entries: 8, kept: 0 }];
+        let queues = [
+            Queue { ports: 0b0011, entries: 3, kept: 0, shares: None },
+            Queue { ports: 0b1100, entries: 8, kept: 0, shares: None },
+        ];
         let mut c = Calendar::new(&queues, Choice::Scattered(1), &[0b1111, 0b1100]);
-        assert_eq!([0, 1, 2, 3].map(|lot| c.own(0b1111, lot)), [0b0011, 0b1100, 0b0011, 0b1100]);
+        assert_eq!([0, 1, 2, 3, 4].map(|lot| c.own(0b1111, lot)), [0b0011, 0b0011, 0b1100, 0b1100, 0b0011]);
+        // Two ports and one: two tickets and one.
+        assert_eq!([0, 1, 2, 3].map(|lot| c.own(0b0111, lot)), [0b0011, 0b0011, 0b0100, 0b0011]);
         assert_eq!([0b0011, 0b1100].map(|own| c.bind(0b1111, own)), [0b0011, 0b1100]);
         // Only one queue can start it.
         assert_eq!(c.bind(0b1100, c.own(0b1100, 0)), 0b1100);

@@ -132,8 +132,9 @@ fn the_reservation_stations_stop_renaming() {
 fn a_full_queue_stops_renaming_and_no_other_one() {
     // Two places for the ALUs: the third is renamed the cycle after the first has started. The return has another queue.
     let lines = ["mul r1, r1, r1", "add r1, r1, r1", "add r2, r2, r2", "nop"];
-    let queue =
-        |c: &mut Core| c.queues = vec![Queue { name: "alu".into(), units: vec![0], entries: 2, kept_cycles: 0 }];
+    let queue = |c: &mut Core| {
+        c.queues = vec![Queue { name: "alu".into(), units: vec![0], entries: 2, kept_cycles: 0, shares: None }]
+    };
     let (_, rows) = run(dynamic(queue), &body(&lines), &[1; 4]);
     assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 4, 4, 4]);
     assert_eq!(starts(&rows)[..3], [3, 6, 5]);
@@ -146,7 +147,7 @@ fn a_queue_is_chosen_when_registers_are_renamed() {
             c.rename.queue_choice = choice;
             c.queues = queues
                 .iter()
-                .map(|q| Queue { name: "q".into(), units: q.clone(), entries: 8, kept_cycles: 0 })
+                .map(|q| Queue { name: "q".into(), units: q.clone(), entries: 8, kept_cycles: 0, shares: None })
                 .collect();
         });
         // Additions on the two ALUs and on the branch unit.
@@ -226,16 +227,16 @@ fn fetch_takes_a_block_a_cycle() {
 
 #[test]
 fn entries_of_the_op_cache_are_read_in_pairs() {
-    // Blocks of 16, entries of three, four decoders: the first two entries take six places; the third takes six more,
-    // the fourth none, the fifth six, and the sixteenth instruction comes with it. The next block fills what is left.
+    // A block of 16, entries of three: two are read at once, two in cycle 2, and in cycle 4 the fifth and the sixth, which
+    // begins in this block and has the return of the next one.
     let core = |c: &mut Core| (c.fetch.bytes, c.fetch.entry, c.fetch.queue, c.decode.pattern) = (64, 3, 64, vec![1; 4]);
     let (_, rows) = run(dynamic(core), &body(&["nop"; 16]), &[0; 4]);
     let fetched = rows.iter().map(|r| r.fetched).collect::<Vec<_>>();
-    assert_eq!(fetched, [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4, 4, 4]);
-    // Of short blocks one is begun in a cycle.
+    assert_eq!(fetched, [0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4]);
+    // Of blocks of two the second entry begins in the one behind.
     let core = |c: &mut Core| (c.fetch.bytes, c.fetch.entry, c.decode.pattern) = (8, 3, vec![1; 4]);
     let (_, rows) = run(dynamic(core), &body(&["nop"; 4]), &[0; 4]);
-    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -762,7 +763,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         writeback_cycles: 0,
     };
     let part = |name: &str, kind| Part { name: name.into(), kind };
-    let changes: [&dyn Fn(&mut Core); 9] = [
+    let changes: [&dyn Fn(&mut Core); 11] = [
         &|_| (),
         &|c| c.retire.recovers = true,
         &|c| (c.rename.written_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
@@ -779,9 +780,21 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
             (c.load.misnamed, c.load.disambiguation) = (Some(rule), Disambiguation::Predict { entries: 16 });
         },
         &|c| {
-            let queue = |units, entries| Queue { name: "q".into(), units, entries, kept_cycles: 0 };
+            let queue = |units, entries| Queue { name: "q".into(), units, entries, kept_cycles: 0, shares: None };
             (c.rename.binds_port, c.load.renaming) = (false, Renaming::Form);
             (c.rename.queue_choice, c.queues) = (QueueChoice::InTurn, vec![queue(vec![0, 1], 6), queue(vec![2, 3], 3)]);
+        },
+        // An op cache that has no room for the loop.
+        &|c| {
+            (c.fetch.bytes, c.fetch.entry, c.fetch.entries, c.fetch.entry_ways) = (16, 2, 4, 1);
+            (c.fetch.missed_bytes, c.fetch.missed_instructions, c.fetch.queue) = (8, 3, 9);
+        },
+        // Two queues with places together; a store's data passes through a unit that nothing else has.
+        &|c| {
+            let queue =
+                |unit, shares| Queue { name: "q".into(), units: vec![unit], entries: 5, kept_cycles: 3, shares };
+            (c.rename.binds_port, c.queues) = (false, vec![queue(0, None), queue(4, Some(0))]);
+            c.store.data_through = std::mem::replace(&mut c.store.data_units, vec![0]);
         },
         &|c| {
             (c.in_order, c.fetch.loop_instructions, c.fetch.loop_blocks, c.fetch.queue) = (true, 18, 4, 5);

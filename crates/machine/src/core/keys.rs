@@ -30,6 +30,10 @@ static FETCH: &[Key] = &[
         Kind::Int(0, 64),
         "instructions of one entry of the op cache; two are read together (0: there is none)",
     ),
+    may("entries", Kind::Int(0, 65_536), "entries of the op cache (0: it holds everything)"),
+    may("entry_ways", Kind::Int(1, 64), "entries of a set of it (16)"),
+    may("missed_bytes", Kind::Int(4, 256), "an aligned piece of so many bytes is decoded a cycle where it misses (16)"),
+    may("missed_instructions", Kind::Int(0, 64), "and so many instructions (0: all)"),
     need("stages", Kind::Int(0, 64), "cycles from fetch to decode"),
     need("queue", Kind::Int(1, 1024), "instructions that wait between fetch and decode"),
     may("taken_cycles", Kind::Int(0, 64), "cycles without fetch after a taken branch guessed right (0)"),
@@ -102,7 +106,8 @@ static RENAME: &[Key] = &[
 
 static QUEUE: &[Key] = &[
     need("units", Kind::Texts, "units that start what waits in it; units of no queue take from what is left"),
-    need("entries", Kind::Int(1, 4096), "micro-operations that wait in it"),
+    may("entries", Kind::Int(1, 4096), "micro-operations that wait in it"),
+    may("shares", Kind::Text, "in place of entries: another queue, whose places it takes (\"\": none)"),
     may("kept_cycles", Kind::Int(0, 64), "cycles for which a place is kept after the start (0)"),
 ];
 

@@ -49,6 +49,12 @@ pub struct Fetch {
     pub predecode: u32,
     /// Instructions of one entry of the op cache, from which they come then; 0: there is none.
     pub entry: u32,
+    /// Entries of the op cache, and of a set of it; 0: it holds everything.
+    pub entries: u32,
+    pub entry_ways: u32,
+    /// What is decoded a cycle where it misses: an aligned piece of so many bytes, and instructions (0: all).
+    pub missed_bytes: u32,
+    pub missed_instructions: u32,
     /// Cycles from fetch to decode.
     pub stages: u32,
     /// Instructions that wait between fetch and decode.
@@ -150,8 +156,10 @@ pub struct Queue {
     pub name: String,
     /// Units that start what waits in it.
     pub units: Vec<UnitId>,
-    /// Micro-operations that wait in it.
+    /// Micro-operations that wait in it, and in those that share its places.
     pub entries: u32,
+    /// The number of another queue, which shares none: it takes that one's places.
+    pub shares: Option<u8>,
     /// Cycles for which a place is kept after the start.
     pub kept_cycles: u32,
 }

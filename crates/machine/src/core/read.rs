@@ -27,6 +27,10 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             bytes: power(fetch, "bytes", 16)?,
             predecode: number(fetch, "predecode", 0),
             entry: number(fetch, "entry", 0),
+            entries: number(fetch, "entries", 0),
+            entry_ways: number(fetch, "entry_ways", 16),
+            missed_bytes: power(fetch, "missed_bytes", 16)?,
+            missed_instructions: number(fetch, "missed_instructions", 0),
             stages: number(fetch, "stages", 0),
             queue: number(fetch, "queue", 1),
             taken_cycles: number(fetch, "taken_cycles", 0),
@@ -177,8 +181,30 @@ fn queues(b: &Builder<'_>, t: &Tree) -> Result<Vec<Queue>, FileError> {
                 return Err(error.mend("a unit starts what waits in one queue; leave it out of one of them"));
             }
         }
+        // An heir whose queue has entries of its own says so by an empty name.
+        let shares = match q.get("shares").filter(|n| n.as_str() != Some("")) {
+            None => None,
+            Some(node) if q.get("entries").is_some() => {
+                let error = node.place.error(format!("the queue `{}` has entries and shares another's", entry.key));
+                return Err(error.mend("leave one of the two out"));
+            }
+            Some(node) => {
+                let owner = node.as_str().unwrap_or_default();
+                let known = list.iter().position(|o| o.name == owner && o.shares.is_none());
+                let Some(known) = known.and_then(|n| u8::try_from(n).ok()) else {
+                    let error =
+                        node.place.error(format!("no queue `{owner}` with entries stands before `{}`", entry.key));
+                    return Err(error.mend("name one that stands before it and has `entries` of its own"));
+                };
+                Some(known)
+            }
+        };
+        if shares.is_none() && q.get("entries").is_none() {
+            let error = entry.node.place.error(format!("the queue `{}` has no entries", entry.key));
+            return Err(error.mend("say `entries`, or `shares` with the name of another queue"));
+        }
         let (entries, kept_cycles) = (number(q, "entries", 1), number(q, "kept_cycles", 0));
-        list.push(Queue { name: entry.key.clone(), units: all, entries, kept_cycles });
+        list.push(Queue { name: entry.key.clone(), units: all, entries, shares, kept_cycles });
     }
     let binds = t.table("rename").and_then(|r| r.get("binds_port")).filter(|n| n.as_bool() == Some(true));
     match binds {

@@ -164,9 +164,9 @@ impl Pipeline {
         if !PLAIN {
             self.tally.instructions += 1 + u64::from(pair);
         }
-        let mut fetched = self.fetch(inst);
+        let mut fetched = self.fetch(inst, false);
         if pair {
-            fetched = self.fetch(second);
+            fetched = self.fetch(second, true);
         }
         let decoded = self.front.decode(fetched, u32::from(parts.slots));
         if pair {
@@ -267,19 +267,19 @@ impl Pipeline {
         }
     }
 
-    /// Fetch an instruction: the cycle in which it enters the queue.
+    /// Fetch an instruction, perhaps the second of a pair: the cycle in which it enters the queue.
     #[inline(always)]
-    fn fetch(&mut self, inst: &crate::code::Inst1) -> u64 {
+    fn fetch(&mut self, inst: &crate::code::Inst1, second: bool) -> u64 {
         let bytes = u32::from(inst.bytes);
         if let Some(at) = self.front.reach(inst.addr, bytes, self.memory.shift()) {
             let addr = inst.addr + bytes.max(1) - 1;
-            let there = at + self.ask(Question::Line { addr }, at, &[]);
-            self.front.arrived(there);
+            let answer = self.ask(Question::Line { addr }, at, &[]);
+            self.front.arrived(at + (answer >> 1), answer & 1 != 0);
         }
         if inst.length_changing {
             self.front.length_change(u64::from(self.core.fetch.length_change_cycles));
         }
-        self.front.enter()
+        self.front.enter(inst.addr, bytes, second)
     }
 
     /// The next place for retiring from a cycle on.

@@ -45,7 +45,10 @@ impl Pipeline {
     #[inline(always)]
     pub(super) fn answer(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
         match question {
-            Question::Line { addr } => self.memory.fetch(addr, at) - at,
+            Question::Line { addr } => match self.ops.as_mut().map(|ops| ops.finds(addr)) {
+                Some(true) => 0,
+                found => (self.memory.fetch(addr, at) - at) << 1 | u64::from(found.is_some()),
+            },
             Question::Passed { pc, wrong } => {
                 let entry = self.wait_at(pc);
                 self.waits[entry] = if wrong { 15 } else { self.waits[entry].saturating_sub(1) };

@@ -6,7 +6,8 @@ use crate::mem::stores::{Overlap, StoreMatch};
 /// A question, or something done to what is outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
-    /// When does the line of an address come into the instruction cache?
+    /// When does the line of an address come into the instruction cache? Above one bit that says whether the op cache
+    /// has missed it.
     Line { addr: u32 },
     /// It was wrong to pass; it need not have waited.
     Passed { pc: u32, wrong: bool },

@@ -1,6 +1,7 @@
 //! Sampled runs: what is done between the windows, and how they are summed.
 
 use super::marks::Marks;
+use super::question::Question;
 use super::state::{Access, Later, Pipeline, Windows};
 use crate::code::Jump;
 use crate::events::Cause;
@@ -139,7 +140,10 @@ impl Pipeline {
                 continue;
             }
             self.tally.instructions += 1;
-            self.front.warm(inst.addr + u32::from(inst.bytes) - 1, now, &mut self.memory);
+            let addr = inst.addr + u32::from(inst.bytes) - 1;
+            if self.front.warm(addr, self.memory.shift()) {
+                self.answer(Question::Line { addr }, now, &[]);
+            }
             let pc = inst.addr >> self.pc_shift;
             let (loads, stores) = (usize::from(inst.parts.loads), usize::from(inst.parts.stores));
             for (k, access) in accesses.iter().skip(at).take(loads + stores).enumerate() {

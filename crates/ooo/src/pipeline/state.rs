@@ -17,6 +17,7 @@ use crate::front::Front;
 use crate::log::Log;
 use crate::mem::Memory;
 use crate::mem::stores::{Store, Stores};
+use crate::opcache::OpCache;
 use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::queues::Choice;
@@ -77,6 +78,7 @@ pub struct Pipeline {
     /// Units of which a store's data takes one, too.
     pub(super) through: u32,
     pub(super) memory: Memory,
+    pub(super) ops: Option<OpCache>,
     pub(super) stores: Stores,
     /// By a load's address: how many stores were younger than the one it had its value from.
     pub(super) distances: Vec<u8>,
@@ -162,7 +164,10 @@ impl Pipeline {
             QueueChoice::InTurn => Choice::InTurn,
             QueueChoice::Scattered => Choice::Scattered(core.rename.queue_slack),
         };
-        let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
+        // Units that only a store's data passes through are no class's.
+        let through = code.ports.mask(&core.store.data_through);
+        let classes: Vec<u32> = code.ports.classes.iter().copied().chain((through != 0).then_some(through)).collect();
+        let mut calendar = Calendar::new(&code.ports.queues(core), choice, &classes);
         calendar.set_result_bus(core.result_bus);
         // One more than there are, whose value is always there.
         let values = vec![Value::new(0, Cause::Base); code.registers + 1];
@@ -177,8 +182,9 @@ impl Pipeline {
         Pipeline {
             front: Front::new(core),
             calendar,
-            through: code.ports.mask(&core.store.data_through),
+            through,
             memory: Memory::new(machine, core),
+            ops: OpCache::new(&core.fetch, &code),
             stores: Stores::new(core.store.buffers, core.load.alias_bytes, core.load.renaming_bytes),
             distances: match core.load.renaming {
                 Renaming::Distance => vec![NOT_SEEN; DISTANCES],
