@@ -346,12 +346,18 @@ impl Calendar {
         if self.forgets() { free & free.wrapping_neg() } else { self.fewest(free, |i| self.starts[i]) }
     }
 
-    /// Take what was found. It leaves its reservation station then.
+    /// Take what was found. It leaves its reservation station then, and its queue's place when that is given back.
     #[inline(always)]
     pub fn take(&mut self, port: u32, busy: u16, latency: u16, at: u64) {
+        let back = self.pending.gives_back(port, at);
+        self.take_until(port, busy, latency, at, back);
+    }
+
+    /// The same where the place is given back in this cycle.
+    #[inline(always)]
+    pub fn take_until(&mut self, port: u32, busy: u16, latency: u16, at: u64, back: u64) {
         let i = port.trailing_zeros() as usize & 31;
         let (end, free) = (at + u64::from(latency), at + u64::from(busy));
-        let back = self.pending.gives_back(port, at);
         let last = end.max(free).max(back);
         self.reach(last);
         self.last = self.last.max(last);

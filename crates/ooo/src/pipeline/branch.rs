@@ -222,7 +222,7 @@ impl Pipeline {
             self.note(row);
             return;
         }
-        self.calendar.take(port, uop.busy, uop.ends(), start);
+        self.occupy(uop, port, start);
         self.calendar.pass(other, start);
         self.last_start = start;
         self.tally.dispatched += 1;

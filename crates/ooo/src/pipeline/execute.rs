@@ -52,7 +52,7 @@ impl Pipeline {
         }
         let ports = self.calendar.bind(uop.ports, uop.own);
         let (start, port, other) = self.place(uop, ports, from);
-        self.calendar.take(port, uop.busy, uop.ends(), start);
+        self.occupy(uop, port, start);
         self.calendar.pass(other, start);
         self.last_start = start;
         if start > from {
@@ -72,6 +72,18 @@ impl Pipeline {
                 self.results::<PLAIN>(lists, uop, start, None, Cause::Dependences);
                 (Done { start, end: start + u64::from(uop.latency), port, cause }, 0)
             }
+        }
+    }
+
+    /// Take its port. A place is kept for what may have to start again because it was started for a load that came
+    /// late; a store's address is an end in itself, and gives its place back when it starts (chains of loads with stores
+    /// between them, EPYC 9005, 2026-11-27).
+    #[inline(always)]
+    pub(super) fn occupy(&mut self, uop: &Uop, port: u32, start: u64) {
+        if uop.kind == Kind::StoreAddress {
+            self.calendar.take_until(port, uop.busy, uop.ends(), start, start);
+        } else {
+            self.calendar.take(port, uop.busy, uop.ends(), start);
         }
     }
 
