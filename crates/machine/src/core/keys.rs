@@ -221,6 +221,7 @@ static PART: &[Key] = &[
 ];
 
 static PREFETCH: &[Key] = &[
+    may("code_lines", Kind::Int(0, 64), "so many lines behind that of an instruction are fetched with it (0)"),
     may("next_line", Kind::Bool, "a miss in the first cache fetches the next line too (false)"),
     may("stride_entries", Kind::Int(0, 65536), "loads whose stride is followed (0)"),
     may("adjacent_line", Kind::Bool, "a miss in the second cache fetches the other line of an aligned pair (false)"),

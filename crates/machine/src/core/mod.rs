@@ -327,6 +327,8 @@ pub enum PartKind {
 pub struct Prefetch {
     /// A miss in the first cache fetches the next line too.
     pub next_line: bool,
+    /// Lines of instructions behind the one fetched that are on their way then.
+    pub code_lines: u32,
     /// Loads whose stride is followed, by address; 0: none.
     pub stride_entries: u32,
     /// A miss in the second cache fetches the other half of a pair of lines.

@@ -112,6 +112,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             let p = part("prefetch");
             Prefetch {
                 next_line: flag(p, "next_line"),
+                code_lines: number(p, "code_lines", 0),
                 stride_entries: number(p, "stride_entries", 0),
                 adjacent_line: flag(p, "adjacent_line"),
                 streams: number(p, "streams", 0),

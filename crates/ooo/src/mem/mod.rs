@@ -97,6 +97,7 @@ pub struct Memory {
     fill: usize,
     write_through: bool,
     next_line: bool,
+    code_lines: u64,
     adjacent: bool,
     pages: Pages,
     strides: Strides,
@@ -138,6 +139,7 @@ impl Memory {
                 .as_ref()
                 .is_some_and(|c| c.write == ciphermill_machine::WritePolicy::Through),
             next_line: core.prefetch.next_line,
+            code_lines: core.prefetch.code_lines.into(),
             adjacent: core.prefetch.adjacent_line,
             pages,
             strides: Strides::new(core.prefetch.stride_entries),
@@ -297,15 +299,28 @@ impl Memory {
         self.fill_first(line, ready, false);
     }
 
-    /// A fetch of instructions at a cycle: the cycle at which they are there.
+    /// A fetch of instructions at a cycle: the cycle at which they are there. The next lines are on their way then.
     #[inline(always)]
     pub fn fetch(&mut self, addr: u32, at: u64) -> u64 {
         let line = u64::from(addr) >> self.shift;
         let Some(l1i) = &mut self.l1i else { return at };
-        if let Some(ready) = l1i.find(line, false) {
-            return at.max(ready);
+        let there = match l1i.find(line, false) {
+            Some(ready) => at.max(ready),
+            None => {
+                self.counts.l1i_misses += 1;
+                self.fetch_code(line, at)
+            }
+        };
+        for next in 1..=self.code_lines {
+            if self.l1i.as_ref().is_some_and(|l1i| !l1i.has(line + next)) && self.pages.together(line + next, line) {
+                self.fetch_code(line + next, at);
+            }
         }
-        self.counts.l1i_misses += 1;
+        there
+    }
+
+    /// A line of instructions comes from the second cache.
+    fn fetch_code(&mut self, line: u64, at: u64) -> u64 {
         let (ready, _) = self.second(line, at);
         // From the start of the fetch: the load's own first-level cycles are no part of it.
         let ready = ready.max(at) + self.latency.min(1);
