@@ -26,7 +26,6 @@ WRONG: dict[str, set[tuple[str, str]]] = {
         # 6.7 a cycle of what is eliminated, of 16 in 64 bytes.
         ("throughput", "mov r, r"),
         ("throughput", "xor r, r (the same)"),
-        ("load latency", "256 KB"),
         # As if a product took one of the three shifters every second time, though chains of products start three a cycle.
         ("throughput of several", "1 imul, 1 rorx"),
         ("throughput of several", "2 imul, 2 rorx"),
