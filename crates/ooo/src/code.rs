@@ -144,7 +144,9 @@ impl Code {
                 insts[i].pair = d.macro_fused(insts[i - 1].parts, insts[i].parts)?;
             }
         }
-        deal(&mut d.uops);
+        if core.rename.deals_few {
+            deal(&mut d.uops);
+        }
         let blocks = places.iter().map(|p| (p.inst, (p.func, p.block)));
         for n in misnamed::loads(machine, core, blocks) {
             let pair = if insts[n].pairs { insts[n + 1].pair } else { Parts::default() };

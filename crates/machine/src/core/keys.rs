@@ -102,6 +102,7 @@ static RENAME: &[Key] = &[
         "which of several queues: with the fewest waiting for each unit, one after the other, or by lot (fewest)",
     ),
     may("queue_slack", Kind::Int(0, 1024), "how many more may wait in a queue chosen by lot than in another one (0)"),
+    may("deals_few", Kind::Bool, "what few units can do is dealt to their queues in turn, not by lot (false)"),
 ];
 
 static QUEUE: &[Key] = &[

@@ -148,6 +148,8 @@ pub struct Rename {
     pub queue_choice: QueueChoice,
     /// How many more may wait in a queue that was chosen by lot than in another one.
     pub queue_slack: u32,
+    /// By lot: what only some of the units can do that others can is dealt to its queues in turn instead.
+    pub deals_few: bool,
 }
 
 /// `[core.queues.NAME]`: a scheduler of its own.

@@ -68,6 +68,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 _ => QueueChoice::Fewest,
             },
             queue_slack: number(rename, "queue_slack", 0),
+            deals_few: flag(rename, "deals_few"),
         },
         result_bus: flag(t, "result_bus"),
         queues: queues(b, t)?,

@@ -41,6 +41,7 @@ pub fn core() -> Core {
             binds_port: false,
             queue_choice: QueueChoice::Fewest,
             queue_slack: 0,
+            deals_few: false,
         },
         result_bus: false,
         queues: vec![],
