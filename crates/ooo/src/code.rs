@@ -4,8 +4,9 @@
 //! Numbers are those of the bundles of the whole program, in layout order, so
 //! that the next instruction has the next number.
 
-use crate::decompose::{Decomposer, Parts, Ports, deal};
+use crate::decompose::{Decomposer, Parts, Ports};
 use crate::live::{ANYWHERE, Live, Step};
+use crate::lots::deal;
 use crate::misnamed;
 use crate::parts::Wholes;
 use crate::uop::{Kind, Lists, Uop};

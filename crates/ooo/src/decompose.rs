@@ -7,6 +7,7 @@
 //! sources of the load or store, all others of the computation or the store's
 //! data. Extension of a loaded word to a register is part of the load.
 
+use crate::lots::lot;
 use crate::parts::{Wholes, dest_of, register, writes_part};
 use crate::queues::Queue;
 use crate::uop::{FIRST, Kind, Lists, Result, Uop};
@@ -15,7 +16,6 @@ use ciphermill_machine::core::{Core, Idiom};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg, UnitId, for_each_expr};
 use ciphermill_program::{Inst, Operand};
-use std::collections::HashMap;
 
 type Res<T> = std::result::Result<T, String>;
 
@@ -500,27 +500,6 @@ impl<'a> Decomposer<'a> {
         }
         out
     }
-}
-
-/// What only some of the ports can start that others can is dealt to its queues in turn, in place of a lot: products
-/// that wait for each other in chains start on all of their units every cycle, where sums do not.
-pub(crate) fn deal(uops: &mut [Uop]) {
-    let widest = uops.iter().map(|u| u.ports.count_ones()).max().unwrap_or(0);
-    let mut turns = HashMap::<u32, u8>::new();
-    for uop in uops.iter_mut().filter(|u| u.ports.count_ones() < widest) {
-        let turn = turns.entry(uop.ports).or_default();
-        uop.lot = *turn;
-        *turn = (*turn + 1) % ROUND;
-    }
-}
-
-/// Of 8 bits the largest number of turns that any number of ports up to six divides.
-const ROUND: u8 = 240;
-
-/// A number from 0 to 255 by which a micro-operation is sent to one of several queues, as good as drawn by lot. Fibonacci
-/// hashing: Knuth, *The Art of Computer Programming*, volume 3, 6.4.
-fn lot(number: usize) -> u8 {
-    ((number as u32).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
 
 /// The registers that an instruction of several micro-operations needs before the others (`early`), and how much

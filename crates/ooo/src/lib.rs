@@ -45,6 +45,7 @@ mod front;
 mod lanes;
 mod live;
 pub mod log;
+mod lots;
 mod mem;
 mod misnamed;
 mod opcache;

@@ -175,40 +175,46 @@ impl OpReader {
         cycle
     }
 
-    fn next_entry(&mut self, block: u32, mut cycle: u64) -> u64 {
-        self.filled = 0;
-        self.piece = NOWHERE;
+    /// The next entry, which begins in a block: the cycle in which it is read.
+    fn next_entry(&mut self, block: u32, cycle: u64) -> u64 {
+        (self.filled, self.piece) = (0, NOWHERE);
         if block != self.block {
-            self.alone = false;
-            self.onward = self.block != NOWHERE && {
-                // The first block behind a jump and the one after it are begun together.
-                let blocks = u64::from(block.wrapping_sub(self.block)) - u64::from(!self.onward);
-                let earliest = self.begun + blocks;
-                if earliest > cycle {
-                    (cycle, self.read) = (earliest, 0);
-                }
-                self.alone = self.number >= TOGETHER;
-                true
-            };
-            if self.read >= TOGETHER {
-                (cycle, self.read) = (cycle + 1, 0);
-            }
-            self.read += if self.alone { TOGETHER } else { 1 };
-            (self.begun, self.number, self.block) = (cycle, 0, block);
-            return cycle;
+            return self.next_block(block, cycle);
         }
         self.number += 1;
-        if self.number >= TOGETHER {
-            if self.number.is_multiple_of(TOGETHER) {
-                cycle = (cycle + 1).max(self.begun + u64::from(self.number));
+        match self.number % TOGETHER {
+            0 => {
                 self.read = TOGETHER;
+                (cycle + 1).max(self.begun + u64::from(self.number))
             }
-        } else if !self.alone {
-            if self.read >= TOGETHER {
-                (cycle, self.read) = (cycle + 1, 0);
-            }
-            self.read += 1;
+            _ if self.number < TOGETHER && !self.alone => self.read(1, cycle),
+            _ => cycle,
         }
+    }
+
+    /// The first entry of a block.
+    fn next_block(&mut self, block: u32, mut cycle: u64) -> u64 {
+        let jumped = self.block == NOWHERE;
+        if !jumped {
+            // The first block behind a jump and the one after it are begun together.
+            let blocks = u64::from(block.wrapping_sub(self.block)) - u64::from(!self.onward);
+            let earliest = self.begun + blocks;
+            if earliest > cycle {
+                (cycle, self.read) = (earliest, 0);
+            }
+        }
+        (self.onward, self.alone) = (!jumped, !jumped && self.number >= TOGETHER);
+        cycle = self.read(if self.alone { TOGETHER } else { 1 }, cycle);
+        (self.begun, self.number, self.block) = (cycle, 0, block);
+        cycle
+    }
+
+    /// One more is read, in the place of so many: in this cycle or the next one.
+    fn read(&mut self, places: u32, mut cycle: u64) -> u64 {
+        if self.read >= TOGETHER {
+            (cycle, self.read) = (cycle + 1, 0);
+        }
+        self.read += places;
         cycle
     }
 
@@ -284,23 +290,7 @@ mod tests {
     use super::*;
 
     fn reader() -> OpReader {
-        let fetch = Fetch {
-            bytes: 64,
-            predecode: 0,
-            entry: 6,
-            entries: 0,
-            entry_ways: 16,
-            missed_bytes: 16,
-            missed_instructions: 4,
-            stages: 1,
-            queue: 1,
-            taken_cycles: 0,
-            redirect_cycles: 0,
-            loop_instructions: 0,
-            loop_blocks: 0,
-            length_changing: vec![],
-            length_change_cycles: 0,
-        };
+        let fetch = Fetch { bytes: 64, entry: 6, missed_bytes: 16, missed_instructions: 4, ..Fetch::default() };
         OpReader::new(&fetch).expect("it has an op cache")
     }
 

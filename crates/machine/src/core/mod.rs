@@ -41,7 +41,7 @@ pub struct Core {
 }
 
 /// `[core.fetch]`: cycles are those of the pipeline's front.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Fetch {
     /// An aligned block of so many bytes a cycle.
     pub bytes: u32,
