@@ -40,9 +40,9 @@ NOTE, ORIGIN, FORM = BESIDE = "for", "of", "form"
 UNROLLED = {True: "unrolled", False: "not unrolled"}
 
 #: What a variant of the code is told by (``Unrolling`` in ``crates/measure/src/request.rs``).
-FORMS = {"unrolled": bool, "jam": int, "throughput": bool, "short": bool}
+FORMS = {"unrolled": bool, "jam": int, "throughput": bool, "short": bool, "sums": bool}
 #: What a form may leave out.
-LEFT_OUT = {"short": bool}
+LEFT_OUT = {"short": bool, "sums": bool}
 
 Entry = Mapping[str, Any]
 

@@ -206,12 +206,20 @@ pub fn compile(
 ) -> Result<Arc<Compiled>, MeasureError> {
     let (unrolled, tables) = (how.unrolled, &described.tables);
     let options = optimising(tables, how);
-    let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
-    let module = shared::OPTIMISED.get(made, || {
+    let mut made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
+    let mut module = shared::OPTIMISED.get(made, || {
         let mut module = module.clone();
         ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
         Ok(module)
     })?;
+    if unrolled.is_some_and(|unrolled| unrolled.unrolling.sums) {
+        let mut shorter = (*module).clone();
+        // Where no sum is there sooner it is the same program.
+        if ciphermill_opt::shorten_sums(&mut shorter, &options) {
+            made = shared::key(&[&made, b"sums"]);
+            module = Arc::new(shorter);
+        }
+    }
     let context_at = unrolled.and_then(|unrolled| context_at(&module, tables, unrolled.driver()));
     let mut options = generation(&tables.machine, how);
     options.placed_params =

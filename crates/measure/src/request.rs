@@ -251,6 +251,9 @@ pub struct Unrolling {
     /// Only short loops are unrolled; longer ones stay, those inside unrolled ones too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
+    /// Sums are put together so that they are there soonest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sums: bool,
 }
 
 /// Answers hold for the loops of one unroll-and-jam variant of the program.

@@ -26,6 +26,7 @@
 //!           then, with [`Options::unroll`], distances specialise; rounds of
 //!           if_convert meld full_unroll rom and all of the above; rotate, promote, jam,
 //!           and the above again; dead functions
+//! on request ([`shorten_sums`]), of what level 2 made: sums gvn dce
 //! ```
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
@@ -63,11 +64,12 @@ mod rom;
 mod run;
 mod simplify_cfg;
 mod speculate;
+mod sums;
 mod unroll;
 pub mod words;
 
 pub use error::OptError;
 pub use options::{INLINE_UP_TO, IndexForm, Options};
-pub use run::{PASSES, Pass, optimise, run_lower64, run_pass};
+pub use run::{PASSES, Pass, optimise, run_lower64, run_pass, shorten_sums};
 pub use unroll::options::{LoopTrips, Steady, Unroll};
 pub use unroll::sites::{LoopSite, loop_sites};

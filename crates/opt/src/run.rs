@@ -4,7 +4,7 @@ use crate::error::OptError;
 use crate::options::Options;
 use crate::{
     address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, meld, present, promote,
-    quotients, recursion, rom, simplify_cfg, unroll,
+    quotients, recursion, rom, simplify_cfg, sums, unroll,
 };
 use ciphermill_ir::Module;
 
@@ -42,6 +42,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "rotate", run: unroll::rotate::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
+    Pass { name: "sums", run: sums::run },
     Pass { name: "quotients", run: quotients::run },
     Pass { name: "dead_functions", run: dce::dead_functions },
 ];
@@ -169,6 +170,16 @@ fn unrolled(module: &mut Module, options: &Options) {
             clean_up(module);
         }
     }
+}
+
+/// Put the sums of an optimised module together so that they are there soonest; false where all are already.
+pub fn shorten_sums(module: &mut Module, options: &Options) -> bool {
+    let changed = run_pass(module, options, "sums");
+    if changed {
+        // What was within a sum is needed no more.
+        rounds(module, options, &["gvn", "dce"]);
+    }
+    changed
 }
 
 /// Run one pass of [`PASSES`] unless it is disabled; true when it changed
