@@ -39,14 +39,17 @@ pub fn surplus(body: &Body, registers: usize) -> Vec<Spilled> {
     values.into_iter().map(|(_, v)| Spilled::Outside(v)).collect()
 }
 
-/// Values that are carried round or wanted behind the loop, beyond so many, but for those that no
-/// more than themselves and values from outside make: those that the fewest nodes read.
+/// Where values that are carried round or wanted behind the loop are more than so many: all that are only wanted behind
+/// it, which cost a store there and a register to the end of the iteration otherwise; and of the others those beyond so
+/// many that the fewest nodes read, but for those that no more than themselves and values from outside make.
 pub fn held(body: &Body, most: usize) -> Vec<Spilled> {
     let readers = |p: usize| body.nodes.iter().flat_map(|n| &n.reads).filter(|r| r.1 == From::Node(p, 1)).count();
     let all: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
     let mut values: Vec<(usize, usize)> = all.iter().filter(|&&p| !own(body, p)).map(|&p| (readers(p), p)).collect();
     values.sort_unstable();
-    values.truncate(all.len().saturating_sub(most));
+    let only_behind = all.iter().filter(|p| !body.initial.contains_key(p)).count();
+    let beyond = all.len().saturating_sub(most);
+    values.truncate(if beyond > 0 { beyond.max(only_behind) } else { 0 });
     values.into_iter().map(|(_, p)| Spilled::Held(p)).collect()
 }
 
