@@ -1,9 +1,9 @@
 //! Which unroll-and-jam variant is measured.
 //!
 //! A machine that schedules at compile time needs independent operations: the cipher's rounds
-//! unrolled, sums there as soon as can be, and the loop over blocks unrolled and jammed, so that one iteration processes several
-//! blocks. A function that is called for each block has no such loop: there only short loops are unrolled, too, and those
-//! inside are pipelined. Each variant is compiled and run on two short messages. The one with the fewest cycles a
+//! unrolled, sums there as soon as can be, and the loop over blocks unrolled and jammed, so that one
+//! iteration processes several blocks. A function that is called for each block has no such loop: there
+//! only short loops are unrolled, too, and those inside are pipelined. Each variant is compiled and run on two short messages. The one with the fewest cycles a
 //! block is taken, the first in the list where two are equal. What the user fixes is not tried. For
 //! small code [`crate::smallest`] chooses instead, and on a machine that schedules at run time
 //! [`crate::fastest`], among other variants.

@@ -6,7 +6,8 @@
 //!
 //! A sum is a tree of additions, or of exclusive ors, of one block in which only the root has several uses. An `or` is
 //! left alone, as what puts bytes or the parts of a rotated word together is recognised by its form later; so is an
-//! address, in which the constant has to stay outermost.
+//! address, in which the constant has to stay outermost. Crate `select` does the same for what goes round a loop, with the
+//! machine's own latencies; this is for whole iterations, whose length decides how many of them overlap.
 //!
 //! When a value exists is the length of the longest way to it, in operations and the cycles of the slower ones, after some
 //! passes of the loops that it is in: what goes round by many operations comes later then than what does by few or not at
@@ -27,7 +28,8 @@ const LOAD: u32 = 5;
 const PRODUCT: u32 = 4;
 const ROTATION: u32 = 2;
 
-/// Passes of a loop after which what waits for the pass before is told from what does not.
+/// Passes of a loop after which what waits for the pass before is told from what does not: a load of the next word takes as
+/// long as several additions.
 const PASSES: usize = 16;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
@@ -66,7 +68,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Work out when the values of a block exist.
+    /// Works out when the values of a block exist.
     fn go_through(&mut self, func: &Func, cfg: &Cfg, block: Block) {
         for (i, &param) in func.blocks[block].params.iter().enumerate() {
             let given = cfg.preds(block).iter().filter_map(|edge| {
