@@ -62,13 +62,14 @@ fn addresses(func: &Func) -> SecondaryMap<Value, bool> {
 struct Sums {
     /// When each value exists.
     depth: SecondaryMap<Value, u32>,
+    /// How often each was used before sums were rebuilt.
     uses: SecondaryMap<Value, u32>,
     /// Values whose form stays.
     fixed: SecondaryMap<Value, bool>,
 }
 
 impl Sums {
-    /// Works out when the values of a block exist.
+    /// Work out when the values of a block exist.
     fn go_through(&mut self, func: &Func, cfg: &Cfg, block: Block) {
         for (i, &param) in func.blocks[block].params.iter().enumerate() {
             let given = cfg.preds(block).iter().filter_map(|edge| {
@@ -82,6 +83,7 @@ impl Sums {
         }
     }
 
+    /// Work out when the results of an instruction exist.
     fn exists(&mut self, func: &Func, inst: Inst) {
         let data = &func.insts[inst];
         let from = data.args.iter().map(|&v| self.depth[v]).max().unwrap_or(0);
