@@ -89,7 +89,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
                 (false, true) => ciphermill_pipeline::Effort::least(),
                 (false, false) => {
                     let (first, kept) = (false, false);
-                    ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience, first, kept }
+                    let rest = ciphermill_pipeline::Effort::least();
+                    ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience, first, kept, ..rest }
                 }
             };
             let found = ciphermill_pipeline::pipeline(

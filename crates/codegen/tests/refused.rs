@@ -59,7 +59,11 @@ fn case(name: &str, body: &str) -> Case {
 
 /// The pipelined loop of a machine, in which several iterations overlap.
 fn pipeline(name: &str) -> (Case, SourceLoop, Pipeline) {
-    let case = case(name, LOOP);
+    pipeline_of(name, LOOP)
+}
+
+fn pipeline_of(name: &str, body: &str) -> (Case, SourceLoop, Pipeline) {
+    let case = case(name, body);
     let found =
         case.checked.iter().find_map(|c| if let Checked::Loop(t, p) = c { Some((t.clone(), p.clone())) } else { None });
     let (source, pipeline) = found.unwrap_or_else(|| panic!("{name} pipelines the loop"));
@@ -398,6 +402,51 @@ fn the_branch_decides_in_its_place_and_its_slots_end_the_block() {
         bends.push(bent(&p, |p| p.labels.retain(|l| l.1 != Some(kernel))));
         bends.push(bent(&p, |p| p.blocks[kernel].bundles[back[0].1].retain(|i| case.kind(i) != InstrKind::Branch)));
         all_refused(&case, &source, bends, "branches");
+    }
+}
+
+/// 70 words of each iteration, all of which are wanted behind the last one.
+fn wide() -> String {
+    let names: Vec<String> = (0..70).map(|k| format!("$x{k}")).collect();
+    let load = |(k, x): (usize, &String)| {
+        format!("(local.set {x} (i32.xor (i32.load offset={} (local.get $in)) (local.get $n)))", 4 * k)
+    };
+    let loads: String = names.iter().enumerate().map(load).collect();
+    let sum = names
+        .iter()
+        .fold("(i32.const 0)".to_owned(), |s, x| format!("(i32.add (i32.mul {s} (i32.const 3)) (local.get {x}))"));
+    let locals: String = names.iter().map(|x| format!("(local {x} i32)")).collect();
+    format!(
+        "(func (export \"f\") (param $in i32) (param $n i32) (result i32) {locals}
+           (loop $next
+             {loads}
+             (local.set $in (i32.add (local.get $in) (i32.const 280)))
+             (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           {sum})"
+    )
+}
+
+#[test]
+fn words_of_the_frame_are_told_by_addresses_that_are_made_for_them() {
+    for name in ROTATING {
+        let (case, source, p) = pipeline_of(name, &wide());
+        assert!(p.words.len() >= 10, "{name}: {:?}", p.words);
+        let add = case.machine.abi.ops.add_imm;
+        let imm = |i: &Inst| i.args.iter().position(|a| matches!(a, Arg::Imm(v) if p.words.contains(v)));
+        let made = |i: &Inst| i.instr == add && i.args.contains(&Arg::Reg(p.stack_pointer)) && imm(i).is_some();
+        let kernel = case.kernel(&p);
+        let places: Vec<_> = case.places(&p.blocks, &made).into_iter().filter(|at| at.0 == kernel).collect();
+        let bend = |&(b, n, k): &(usize, usize, usize), by: i64| {
+            bent(&p, |p| {
+                let inst = &mut p.blocks[b].bundles[n][k];
+                let at = imm(inst).expect("it makes an address");
+                let Arg::Imm(v) = &mut inst.args[at] else { return };
+                *v += by;
+            })
+        };
+        for (by, what) in [(2, "an address of no word"), (8, "another word's address")] {
+            all_refused(&case, &source, places.iter().map(|at| bend(at, by)).collect(), what);
+        }
     }
 }
 

@@ -218,6 +218,7 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
     ciphermill_opt::Unroll {
         full_budget: 2000,
         jam: 2,
+        loop_size: 50,
         inline_budget: 200,
         profile: ciphermill_opt::loop_sites(module).into_iter().flat_map(guess).collect(),
         steady: steady(module),
@@ -234,6 +235,7 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
 fn shaping() -> ciphermill_opt::Unroll {
     ciphermill_opt::Unroll {
         full_budget: 100,
+        loop_size: 50,
         inline_budget: 200,
         keep_loads: true,
         promote: true,

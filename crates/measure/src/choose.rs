@@ -2,8 +2,9 @@
 //!
 //! A machine that schedules at compile time needs independent operations: the cipher's rounds
 //! unrolled, sums there as soon as can be, and the loop over blocks unrolled and jammed, so that one
-//! iteration processes several blocks. A function that is called for each block has no such loop: there
-//! only short loops are unrolled, too, and those inside are pipelined. Each variant is compiled and run on two short messages. The one with the fewest cycles a
+//! iteration processes several blocks. A function that is called for each block has no such loop, and a
+//! transform has nests: there only short loops are unrolled, too, and those inside are pipelined. Each variant is
+//! compiled and run on two short messages. The one with the fewest cycles a
 //! block is taken, the first in the list where two are equal. What the user fixes is not tried. For
 //! small code [`crate::smallest`] chooses instead, and on a machine that schedules at run time
 //! [`crate::fastest`], among other variants.
@@ -46,7 +47,8 @@ const SOONER: f64 = 1.05;
 const PLAIN: Unrolling = Unrolling { unrolled: false, jam: 1, throughput: false, short: false, sums: false };
 /// One block's rounds unrolled.
 const STRAIGHT: Unrolling = Unrolling { unrolled: true, ..PLAIN };
-/// Only short loops unrolled: of a function that is called for each block, and has no loop over blocks around.
+/// Only short loops unrolled: of a function that is called for each block, and has no loop over blocks around; and where
+/// loops around others are left.
 const SHORT: Unrolling = Unrolling { short: true, ..STRAIGHT };
 
 /// Choose and compile.
@@ -180,7 +182,8 @@ pub fn choose(
     }
     let mut others = Vec::new();
     let (mut throughput, mut sums) = (false, false);
-    if request.unroll != Some(false) || request.jam.unwrap_or(1) > 1 {
+    let straight_too = request.unroll != Some(false) || request.jam.unwrap_or(1) > 1;
+    if straight_too {
         let several = work.blocks == Blocks::Multi;
         let mut jams: Vec<u32> = match request.jam {
             Some(jam) => vec![jam],
@@ -195,19 +198,31 @@ pub fn choose(
         variants.extend(sums.then_some(Unrolling { sums, ..straight }));
         variants.extend((short && straight == STRAIGHT).then_some(SHORT));
     }
+    let nests = [SHORT, Unrolling { throughput: true, ..SHORT }];
     if searched && !request.schedules.is_empty() && request.search.is_none() {
         let more = others.iter().flat_map(|&jam| {
             let forms = [(false, false), (true, false), (false, true)];
             forms.map(|(throughput, sums)| Unrolling { jam, throughput, sums, ..STRAIGHT })
         });
-        let all: Vec<_> = variants.iter().copied().chain(more).collect();
+        let mut all: Vec<_> = variants.iter().copied().chain(more).collect();
+        all.extend(nests.into_iter().filter(|of| straight_too && !variants.contains(of)));
         let kept_in: Vec<_> = request.kept_in.iter().copied().filter(|of| all.contains(of)).collect();
         if let Some(found) = kept::choose(&kept_in, &all, driver, make, cycles)? {
             return Ok(found);
         }
     }
-    let (plain, straight): (Vec<Tried>, Vec<Tried>) =
-        together(&variants, first, attempt)?.into_iter().partition(|t| !t.1.unrolling.unrolled);
+    let mut tried = together(&variants, first, attempt)?;
+    // Where a nest is left, only its short loops may be better unrolled, and these selected for throughput.
+    let nest = tried.iter().any(|t| match t.1.unrolling {
+        STRAIGHT => nested(&t.1, driver),
+        SHORT => !t.1.program.loops.is_empty(),
+        _ => false,
+    });
+    if searched && nest {
+        let others: Vec<_> = nests.into_iter().filter(|v| !variants.contains(v)).collect();
+        tried.extend(together(&others, first, attempt)?);
+    }
+    let (plain, straight): (Vec<Tried>, Vec<Tried>) = tried.into_iter().partition(|t| !t.1.unrolling.unrolled);
     let margin = |t: &Tried| if t.1.unrolling.sums { SOONER * t.0 } else { t.0 };
     let straight = straight.into_iter().min_by(|a, b| margin(a).total_cmp(&margin(b)));
     // Selection for throughput is decided with the first number of blocks, for the others as well; and how sums are made.
@@ -254,6 +269,13 @@ fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
         f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii).max(path)))
     };
     kept::longest(chosen, driver).map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
+}
+
+/// Is a loop of those that the driver runs around another one?
+fn nested(chosen: &Chosen, driver: &str) -> bool {
+    let program = &chosen.program;
+    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
+    program.plain_loops.iter().any(|l| l.reason == "inner_loop" && reached.contains(&l.func))
 }
 
 fn check(request: &Request, work: Work) -> Result<(), MeasureError> {

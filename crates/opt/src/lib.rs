@@ -24,7 +24,7 @@
 //! level 2   level 1's passes, recursion, inline, the same again, lower64, then rounds of
 //!           present simplify_cfg fold gvn globals address loads licm dce;
 //!           then, with [`Options::unroll`], distances specialise; rounds of
-//!           if_convert meld full_unroll rom and all of the above; rotate, promote, jam,
+//!           if_convert meld spans full_unroll rom and all of the above; rotate, factor, promote, jam,
 //!           and the above again; dead functions
 //! on request ([`shorten_sums`]), of what level 2 made: sums gvn dce
 //! ```

@@ -32,6 +32,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "if_convert", run: if_convert::run },
     Pass { name: "meld", run: meld::run },
     Pass { name: "distances", run: unroll::distances::run },
+    Pass { name: "spans", run: unroll::spans::run },
     Pass { name: "iterations", run: unroll::iterations::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
@@ -40,6 +41,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "one_exit", run: unroll::one_exit::run },
     Pass { name: "one_question", run: unroll::one_exit::made },
     Pass { name: "rotate", run: unroll::rotate::run },
+    Pass { name: "factor", run: unroll::factor::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
     Pass { name: "sums", run: sums::run },
@@ -150,7 +152,7 @@ fn unrolled(module: &mut Module, options: &Options) {
     }
     for _ in 0..MAX_NESTING {
         let mut changed = false;
-        for name in ["if_convert", "meld", "full_unroll", "rom"] {
+        for name in ["if_convert", "meld", "spans", "full_unroll", "rom"] {
             changed |= run_pass(module, options, name);
         }
         if !changed {
@@ -165,7 +167,7 @@ fn unrolled(module: &mut Module, options: &Options) {
             clean_up(module);
         }
     }
-    for name in [if divided { "one_exit" } else { "one_question" }, "rotate", "promote", "jam"] {
+    for name in [if divided { "one_exit" } else { "one_question" }, "rotate", "factor", "promote", "jam"] {
         if run_pass(module, options, name) {
             clean_up(module);
         }

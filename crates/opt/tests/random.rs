@@ -66,9 +66,9 @@ fn unrollings() -> Vec<Unroll> {
         ..Unroll::default()
     };
     vec![
-        Unroll { jam: 3, promote: true, keep_loads: true, ..Unroll::default() },
+        Unroll { jam: 3, loop_size: 60, promote: true, keep_loads: true, ..Unroll::default() },
         Unroll { full_budget: 300, if_convert: 3, steady: vec![Steady { loc: 1, value: 1 }], ..Unroll::default() },
-        Unroll { full_budget: 40, jam: 2, ..most.clone() },
+        Unroll { full_budget: 40, loop_size: 30, jam: 2, ..most.clone() },
         most,
     ]
 }

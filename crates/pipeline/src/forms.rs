@@ -11,7 +11,7 @@ use super::body::Body;
 use super::place::{self, At, Sides};
 use super::recorded::Finished;
 use super::search::Form;
-use super::{Kernel, color, graph, order, park, partition, recorded, spill};
+use super::{Kernel, color, framed, graph, order, park, partition, recorded, spill};
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use ciphermill_vcode::{CompileError, Registers};
 use std::collections::BTreeSet;
@@ -85,13 +85,15 @@ const CHEAP: usize = 3;
 const SHARED: usize = 9;
 
 /// The forms in which a loop may be scheduled, whose interval is at least `bound`; `words` of the frame
-/// are taken. Where registers rotate, so many of them are for its values.
+/// are taken. Where registers rotate, so many of them are for its values. What comes into the loop or leaves it is in
+/// the registers that `registers` allows for that, and there are forms in which these suffice.
 ///
 /// # Errors
 /// When some operation has no variant.
 pub(super) fn all(
     body: &Body,
     sides: &Sides<'_>,
+    registers: &Registers,
     words: usize,
     bound: i64,
     ring: Option<i64>,
@@ -121,9 +123,11 @@ pub(super) fn all(
             out.push(last.clone());
         }
     }
+    // Where each access to the frame takes an address as well, only what has to go there does.
+    let near = framed::access(machine, machine.abi.ops.load, offset(words + 1), None, 0).is_some_and(|a| a.len() == 1);
     // Registers that seldom read values from outside have are worth more to others where iterations
     // overlap far.
-    if ring.is_none() && last.kept.is_empty() {
+    if ring.is_none() && last.kept.is_empty() && near {
         for most in FEW {
             let values = spill::surplus(body, most);
             let spilled = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty());
@@ -131,7 +135,9 @@ pub(super) fn all(
         }
     }
     let free: i64 = left(&last.body)?.iter().sum();
-    let values = spill::held(&last.body, free.max(0) as usize / 2);
+    let outside = sides.pool.iter().map(Vec::len).sum::<usize>().saturating_sub(free.max(0) as usize);
+    let through = registers.allocatable.len().saturating_sub(outside);
+    let values = spill::held(&last.body, through.min(free.max(0) as usize / 2));
     let from = offset(words + last.kept.len() + last.body.parked);
     if let Some((body, kept)) = spill::spill(&last.body, machine, &values, from).filter(|_| !values.is_empty()) {
         last = Form { kept: [last.kept, kept].concat(), ..Form::of(body) };
@@ -150,7 +156,7 @@ pub(super) fn all(
     // Where iterations overlap they share the registers; which cluster has what is settled later.
     let ops = place::settle(&ordered, sides, &at)?;
     let together = ((graph::Orders::of(&ops).chain(&ops) + bound / 2) / bound.max(1)) as usize;
-    if together > 1 {
+    if together > 1 && near {
         let mut room = vec![0; free.len()];
         room[0] = free.iter().sum::<usize>() * SHARED / (8 * together);
         let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
@@ -160,7 +166,7 @@ pub(super) fn all(
             out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
         }
     }
-    for part in ROOM {
+    for part in ROOM.iter().filter(|_| near) {
         let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
         if let Some((body, _)) = park::park(&ordered, &at, sides, &room, from)
             && body.nodes.len() > ordered.nodes.len()
@@ -171,6 +177,10 @@ pub(super) fn all(
     if ring.is_none() {
         let from = offset(words + last.kept.len() + last.body.parked);
         out.extend(fitting(&last.body, sides, from)?.map(|form| Form { kept: last.kept.clone(), ..form }));
+        // No interval is long enough for more.
+        if held(&last.body).len() <= through {
+            out.retain(|form| held(&form.body).len() <= through);
+        }
     }
     Ok(out)
 }

@@ -30,6 +30,7 @@ mod copies;
 pub mod emit;
 pub mod exact;
 mod forms;
+mod framed;
 mod graph;
 mod invariant;
 mod memo;
@@ -94,6 +95,8 @@ pub struct Effort {
     pub search: Search,
     /// So many times the usual budget.
     pub patience: u32,
+    /// Thousandths of that, where a function's loops share one.
+    pub share: u32,
     /// The first schedule is taken.
     pub first: bool,
     /// A kept schedule, or none.
@@ -141,6 +144,7 @@ impl Effort {
             unrefined: false,
             search: Search::default(),
             patience: 1,
+            share: WHOLE,
             first: true,
             kept: false,
         }
@@ -272,6 +276,9 @@ pub fn pipeline(
     let mut cut = 0;
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
+    let long = |func: &VFunc, c: &Candidate| !effort.longest || 4 * length(func, c) >= 3 * longest;
+    let lengths = body::candidates(func).into_iter().filter(|c| long(func, c)).map(|c| length(func, &c) as u64);
+    let effort = Effort { share: share(lengths), ..effort };
     // Bounds are asked of all loops, those too that little is tried for.
     let prove = effort.thorough && !effort.unrefined;
     // Replacing a loop may take a block away: look again after each.
@@ -280,8 +287,7 @@ pub fn pipeline(
         let next = body::candidates(func).into_iter().find(|c| !tried.contains(&name(func, c)));
         let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
-        let long = !effort.longest || 4 * length(func, &c) >= 3 * longest;
-        let effort = match long && prove {
+        let effort = match long(func, &c) && prove {
             true => Effort { longest: false, ..effort },
             false => Effort { first: effort.first, kept: effort.kept, ..Effort::quick() },
         };
@@ -349,6 +355,16 @@ pub fn pipeline(
         kernel.replaced = Some(Box::new(Replaced { source, pipeline }));
         kernels.push(kernel);
     }
+}
+
+/// A share of all.
+const WHOLE: u32 = 1000;
+
+/// Thousandths of its budget that each loop of a function may have, given their lengths.
+fn share(lengths: impl Iterator<Item = u64>) -> u32 {
+    let Params { thorough: (each, most), together, .. } = Params::default();
+    let wanted: u64 = lengths.map(|length| (each * length).min(most)).sum();
+    (together * u64::from(WHOLE) / wanted.max(together)) as u32
 }
 
 /// A body without what is the same in every iteration, and with copies of what is read far apart; none
@@ -421,9 +437,9 @@ fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, 
         let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
         let mut forms = forms::plain(body, sides);
         forms.extend(split.iter().flat_map(|split| forms::plain(split, sides)));
-        forms.extend(forms::all(split.as_ref().unwrap_or(body), sides, asked.kept, bound, None)?);
+        forms.extend(forms::all(split.as_ref().unwrap_or(body), sides, registers, asked.kept, bound, None)?);
         if ring.is_some() {
-            forms.extend(forms::all(body, sides, asked.kept, bound, ring)?);
+            forms.extend(forms::all(body, sides, registers, asked.kept, bound, ring)?);
         }
         forms::shortest_known(forms, sides, registers, records)
     } else {
@@ -485,7 +501,7 @@ fn searched(
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
     let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
     let bound = if ring.is_some() { least } else { least.max(delay + 2) };
-    let mut forms = forms::all(body, sides, kept, least, ring)?;
+    let mut forms = forms::all(body, sides, registers, kept, least, ring)?;
     let (each, most) = if effort.thorough { params.thorough } else { params.quick };
     let part = match sides.files.len() {
         1 if narrower::many(body) => params.one_cluster.1,
@@ -493,6 +509,7 @@ fn searched(
         _ => 1,
     };
     let budget = (each * body.nodes.len() as u64).min(most) / part * u64::from(effort.patience) * effort.search.times;
+    let budget = budget * u64::from(effort.share) / u64::from(WHOLE);
     let mut search = search::Search {
         sides,
         allocatable: &registers.allocatable,

@@ -17,9 +17,10 @@
 //! in the next iteration at the latest.
 
 use super::body::{Body, From, Node};
+use super::framed::access;
 use super::place::{At, Sides};
-use super::spill::access;
 use ciphermill_machine::{InstrId, Machine};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The body, whose nodes are divided between sides, with no more than `room` values at once in
@@ -155,8 +156,8 @@ impl<'a> Parking<'a> {
         }
         let value = Some(From::Node(from, 0));
         let new = self.words.len();
-        let (word, node) = match self.access(self.machine.abi.ops.store, new, value) {
-            Some(node) => (new, node),
+        let (word, nodes) = match self.access(self.machine.abi.ops.store, new, value) {
+            Some(nodes) => (new, nodes),
             None => {
                 let word = self.free.pop_front()?;
                 (word, self.access(self.machine.abi.ops.store, word, value)?)
@@ -165,8 +166,8 @@ impl<'a> Parking<'a> {
         if word == new {
             self.words.push(Vec::new());
         }
-        let store = self.out.nodes.len();
-        self.push(node, At { unit: self.frame, result: self.frame });
+        nodes.into_iter().for_each(|node| self.push(node, At { unit: self.frame, result: self.frame }));
+        let store = self.out.nodes.len() - 1;
         self.words[word].push(Stay { store, loads: Vec::new() });
         self.stored.insert(p, word);
         Some(Some(store))
@@ -174,20 +175,22 @@ impl<'a> Parking<'a> {
 
     /// Back in a register: the node that it comes from.
     fn back(&mut self, p: usize) -> Option<usize> {
-        let own = self.out.nodes.len();
         if let Some(&word) = self.stored.get(&p) {
-            let node = self.access(self.machine.abi.ops.load, word, None)?;
-            self.push(node, At { unit: self.frame, result: self.at[0][p].result });
-            self.words[word].last_mut()?.loads.push(own);
+            let mut nodes = self.access(self.machine.abi.ops.load, word, None)?;
+            let load = nodes.pop()?;
+            nodes.into_iter().for_each(|node| self.push(node, At { unit: self.frame, result: self.frame }));
+            self.words[word].last_mut()?.loads.push(self.out.nodes.len());
+            self.push(load, At { unit: self.frame, result: self.at[0][p].result });
         } else {
             self.push(self.body.nodes[p].clone(), self.at[0][p]);
         }
-        Some(own)
+        Some(self.out.nodes.len() - 1)
     }
 
-    /// A load from a word of the frame, or a store to it.
-    fn access(&self, instr: InstrId, word: usize, value: Option<From>) -> Option<Node> {
-        access(self.machine, instr, self.offset + word as i64 * i64::from(self.machine.word_bits / 8), value)
+    /// A load from a word of the frame, or a store to it, as the next nodes.
+    fn access(&self, instr: InstrId, word: usize, value: Option<From>) -> Option<SmallVec<[Node; 2]>> {
+        let offset = self.offset + word as i64 * i64::from(self.machine.word_bits / 8);
+        access(self.machine, instr, offset, value, self.out.nodes.len())
     }
 
     fn push(&mut self, node: Node, at: At) {

@@ -5,8 +5,8 @@
 //! Values that are in the frame meanwhile are stored before it and loaded behind it.
 
 use super::body::{Body, Candidate};
-use super::{Kernel, spill};
-use ciphermill_machine::{Machine, Reg};
+use super::{Kernel, framed};
+use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_vcode::Registers;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 
@@ -64,9 +64,18 @@ pub fn replace(
     }
     let restored: Vec<(VReg, i64)> = body.restored.iter().map(|&(v, offset)| (behind(v), offset)).collect();
     func.vregs = vregs;
+    let mut word = |instr: InstrId, offset: i64, v: VReg| {
+        let address = || {
+            func.vregs += 1;
+            VReg(func.vregs - 1)
+        };
+        framed::instructions(machine, instr, offset, v, address).into_iter().flatten()
+    };
     for &(v, offset) in &kernel.kept {
-        before.extend(spill::instruction(machine, machine.abi.ops.store, offset, v));
+        before.extend(word(machine.abi.ops.store, offset, v));
     }
+    let again: Vec<VInst> =
+        restored.iter().flat_map(|&(v, offset)| word(machine.abi.ops.load, offset, v).collect::<Vec<_>>()).collect();
     let header = &mut func.blocks[c.header as usize];
     for (copy, v) in copies {
         let mut mov = VInst::new(VKind::Normal, registers.mov.0, &[], 0);
@@ -76,9 +85,7 @@ pub fn replace(
     let mut jump = VInst::new(VKind::Jump, registers.jump, &[], 0);
     jump.ops = [VOp::Block(exit.0)].into_iter().collect();
     before.push(inst);
-    for (v, offset) in restored {
-        before.extend(spill::instruction(machine, machine.abi.ops.load, offset, v));
-    }
+    before.extend(again);
     before.push(jump);
     header.insts = before;
     header.inverse = None;

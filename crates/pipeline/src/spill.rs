@@ -6,11 +6,9 @@
 //! was; and one that is wanted behind the loop is loaded again there.
 
 use super::body::{Body, From, Node};
-use ciphermill_ir::Space;
-use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
-use ciphermill_program::Role;
-use ciphermill_vcode::semantics::access_operands;
-use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
+use super::framed::access;
+use ciphermill_machine::Machine;
+use ciphermill_vcode::VReg;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Readers that stand no farther behind the first one share its reload.
@@ -120,8 +118,8 @@ fn one(body: &Body, machine: &Machine, outside: Option<VReg>, stored: Option<Sto
         let reads = node.reads.iter().any(|r| r.1 == meant);
         if reads && (loads.is_empty() || i - since > NEAR) {
             since = i;
-            loads.push(out.nodes.len());
-            out.nodes.push(access(machine, machine.abi.ops.load, offset, None)?);
+            out.nodes.extend(access(machine, machine.abi.ops.load, offset, None, out.nodes.len())?);
+            loads.push(out.nodes.len() - 1);
         }
         let at = out.nodes.len();
         index.push(at);
@@ -136,8 +134,9 @@ fn one(body: &Body, machine: &Machine, outside: Option<VReg>, stored: Option<Sto
         }
         out.nodes.push(node);
         if let Some(s) = stored.filter(|s| s.behind == i) {
-            store = Some(at + 1);
-            out.nodes.push(access(machine, machine.abi.ops.store, offset, Some(From::Node(index[s.node], 0)))?);
+            let value = Some(From::Node(index[s.node], 0));
+            out.nodes.extend(access(machine, machine.abi.ops.store, offset, value, at + 1)?);
+            store = Some(out.nodes.len() - 1);
         }
     }
     for (n, k, p) in later {
@@ -157,46 +156,11 @@ fn one(body: &Body, machine: &Machine, outside: Option<VReg>, stored: Option<Sto
     Some(out)
 }
 
-/// A load from a word of the frame, or a store of a value to it.
-pub fn access(machine: &Machine, instr: InstrId, offset: i64, value: Option<From>) -> Option<Node> {
-    let desc = &machine.instrs[usize::from(instr.0)];
-    let inst = instruction(machine, instr, offset, VReg(0))?;
-    let reads = value.map(|from| Some((access_operands(&desc.semantics)?.0?, from)));
-    let written = |o: &usize| matches!(inst.ops[*o], VOp::Def(_));
-    let writes = (0..inst.ops.len()).find(written).map(|o| (o, desc.latency));
-    let reads = match reads {
-        Some(read) => vec![read?],
-        None => Vec::new(),
-    };
-    Some(Node { mem: inst.mem, inst, reads, writes, tied: false })
-}
-
-/// A load or store of a register at an offset of the stack pointer.
-pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) -> Option<VInst> {
-    let desc = &machine.instrs[usize::from(instr.0)];
-    let (_, base) = access_operands(&desc.semantics)?;
-    let mut ops = Vec::new();
-    for (o, operand) in desc.operands.iter().enumerate() {
-        ops.push(match operand.kind {
-            OperandKind::Reg { .. } if o == base => VOp::Phys(machine.abi.stack_pointer),
-            OperandKind::Reg { def: true, .. } => VOp::Def(value),
-            OperandKind::Reg { .. } => VOp::Use(value),
-            OperandKind::Imm { .. } if operand.kind.imm_for(offset as u64, machine.word_bits) == Some(offset) => {
-                VOp::Imm(offset)
-            }
-            _ => return None,
-        });
-    }
-    let mut inst = VInst::new(VKind::Normal, instr, &ops, 0);
-    inst.role = Role::Overhead;
-    inst.mem = Some(MemRef::own(Space::Stack, desc.kind == InstrKind::Store, offset, machine.word_bits / 8));
-    Some(inst)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Spilled, held, instruction, spill, surplus};
+    use super::{Spilled, held, spill, surplus};
     use crate::body::{Body, From, Node};
+    use crate::framed::instructions;
     use ciphermill_machine::{InstrId, Machine};
     use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use std::path::Path;
@@ -209,7 +173,7 @@ mod tests {
     /// `x = load p; p = p + 4`, and the branch, which reads nothing here.
     fn body(m: &Machine) -> Body {
         let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
-        let mut load = instruction(m, m.abi.ops.load, 0, VReg(1)).unwrap();
+        let mut load = instructions(m, m.abi.ops.load, 0, VReg(1), || VReg(9)).unwrap().remove(0);
         load.ops[0] = VOp::Use(VReg(0));
         let add = VInst::new(VKind::Normal, named("add_imm"), &[VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(2))], 0);
         let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
@@ -271,6 +235,33 @@ mod tests {
         // A load of the old value comes before its store, and the next load behind that.
         let orders = [(2, 5, 0, 0), (5, 2, 1, 1), (0, 4, 0, 0), (4, 0, 1, 1)];
         assert_eq!(spilled.memory, orders);
+    }
+
+    #[test]
+    fn where_no_displacement_reaches_a_word_its_address_is_made() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let m = ciphermill_machine::load_from_dir(&root, "epic", &[], &[], &[]).unwrap();
+        let ops = &m.abi.ops;
+        let node = |instr, reads, writes| {
+            let inst = VInst::new(VKind::Normal, instr, &[], 0);
+            Node { mem: None, inst, reads, writes, tied: false }
+        };
+        let nodes = vec![node(ops.add, vec![(1, From::Node(0, 1))], Some((0, 1))), node(ops.jump, vec![], None)];
+        let initial = [(0, VReg(0))].into_iter().collect();
+        let body = Body { initial, ..Body::of(nodes, ops.jump) };
+        let made = |offset| {
+            let (spilled, _) = spill(&body, &m, &[Spilled::Held(0)], offset).unwrap();
+            let instrs: Vec<_> = spilled.nodes.iter().map(|n| n.inst.instr).collect();
+            (instrs, spilled.nodes.iter().map(|n| n.reads.clone()).collect::<Vec<_>>(), spilled.memory)
+        };
+        let (near, _, _) = made(0);
+        assert_eq!(near, [ops.load, ops.add, ops.store, ops.jump]);
+        let (far, reads, memory) = made(16);
+        assert_eq!(far, [ops.add_imm, ops.load, ops.add, ops.add_imm, ops.store, ops.jump]);
+        let from = |n: usize| reads[n].iter().map(|r| r.1).collect::<Vec<_>>();
+        assert_eq!([from(0), from(1), from(2)], [vec![], vec![From::Node(0, 0)], vec![From::Node(1, 0)]]);
+        assert_eq!([from(3), from(4)], [vec![], vec![From::Node(2, 0), From::Node(3, 0)]]);
+        assert_eq!(memory, [(1, 4, 0, 0), (4, 1, 1, 1)]);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
 use crate::sums::Sums;
 use crate::terms::{Kind, Map, Place, Term, Terms, words};
-use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
 use smallvec::{SmallVec, smallvec};
@@ -55,10 +54,20 @@ pub(crate) struct Known {
     pub follows: u128,
 }
 
-/// Words of the frame that are like registers: what is stored there is what is loaded.
+/// Words of the frame that are like registers: what is stored there is what is loaded (`verify/src/frame.rs`).
+#[derive(Default)]
 pub(crate) struct Frame {
     pub stack_pointer: Storage,
+    /// Their offsets from it.
     pub words: Vec<i64>,
+    /// The offsets by their addresses, as what a word's displacement does not reach is addressed.
+    pub addresses: Option<Map<Term, i64>>,
+}
+
+impl Frame {
+    pub fn new(stack_pointer: Storage, words: Vec<i64>) -> Frame {
+        Frame { stack_pointer, words, addresses: None }
+    }
 }
 
 /// What all runs of a check share.
@@ -152,7 +161,7 @@ impl<'a> Exec<'a> {
             if predicate.is_some() && (effect.stores || effect.control || effect.fence) {
                 return Err(self.fault(inst, "its predicate is neither true nor false"));
             }
-            if let Some(offset) = self.framed(inst, effect) {
+            if let Some(offset) = self.framed(state, inst, effect)? {
                 self.word(state, inst, offset, effect, &mut writes, &mut stored)?;
                 continue;
             }
@@ -307,7 +316,13 @@ impl<'a> Exec<'a> {
     }
 
     /// The term of an instruction.
-    fn whole(&mut self, state: &State, inst: &Inst, effect: &Effect, touched: Option<&Known>) -> Result<Term, Fault> {
+    pub fn whole(
+        &mut self,
+        state: &State,
+        inst: &Inst,
+        effect: &Effect,
+        touched: Option<&Known>,
+    ) -> Result<Term, Fault> {
         let mut key: Key = smallvec![Kind::Applied as u32, effect.meaning];
         if let Some(t) = touched {
             key.push(inst.space as u32);
@@ -361,50 +376,6 @@ impl<'a> Exec<'a> {
             }
         };
         Ok(known)
-    }
-
-    /// The offset of a word of the frame that is like a register, where an instruction is its load or store.
-    fn framed(&self, inst: &Inst, effect: &Effect) -> Option<i64> {
-        if inst.space != Space::Stack || self.frame.words.is_empty() || effect.loads == effect.stores {
-            return None;
-        }
-        let base = inst.args.contains(&Arg::Reg(self.frame.stack_pointer));
-        let offset = inst.args.iter().find_map(|a| if let Arg::Imm(v) = a { Some(*v) } else { None });
-        offset.filter(|o| base && self.frame.words.contains(o))
-    }
-
-    fn word(
-        &mut self,
-        state: &State,
-        inst: &Inst,
-        offset: i64,
-        effect: &Effect,
-        writes: &mut Vec<(Storage, Term, u32)>,
-        stored: &mut Vec<(i64, Term)>,
-    ) -> Result<(), Fault> {
-        let sp = self.frame.stack_pointer;
-        if effect.loads {
-            let [r] = effect.results.as_slice() else {
-                return Err(self.fault(inst, "it loads two words of the frame"));
-            };
-            let register = destination(inst, &r.dest).ok_or_else(|| self.fault(inst, "its result has no register"))?;
-            let value = state.word(&mut self.terms, offset);
-            writes.push((register, value, r.latency));
-            return Ok(());
-        }
-        let values = effect.reads.iter().filter_map(|&o| match inst.args.get(o) {
-            Some(Arg::Reg(r)) if *r != sp => Some(*r),
-            _ => None,
-        });
-        let [value] = values.collect::<Vec<_>>()[..] else {
-            return Err(self.fault(inst, "it stores no word of the frame"));
-        };
-        if stored.iter().any(|k| k.0 == offset) {
-            return Err(self.fault(inst, "two stores to one word of the frame stand in one cycle"));
-        }
-        let value = self.read(state, value);
-        stored.push((offset, value));
-        Ok(())
     }
 
     /// Statement by statement: values of the results, and the jump.

@@ -82,7 +82,7 @@ struct Carried {
 
 /// What each register that is handed on is next: by one iteration that begins with anything.
 fn carried(rules: &Rules, source: &SourceLoop) -> Result<Vec<Carried>, Fault> {
-    let mut exec = Exec::new(rules, Frame { stack_pointer: 0, words: Vec::new() }, false);
+    let mut exec = Exec::new(rules, Frame::default(), false);
     outside(&mut exec, source)?;
     let mut state = exec.start();
     for inst in source.body.iter().chain(&source.between) {

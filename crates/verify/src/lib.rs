@@ -105,6 +105,7 @@ mod bits;
 mod code;
 mod eval;
 mod exec;
+mod frame;
 mod inductions;
 mod known;
 mod loops;

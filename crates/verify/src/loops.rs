@@ -65,7 +65,7 @@ fn overlapping(rules: &Rules, pipeline: &Pipeline) -> (u32, usize) {
 /// # Errors
 /// The rule that is broken, with the instruction, its cycle and the number of iterations.
 pub fn pipelined(rules: &Rules, source: &SourceLoop, pipeline: &Pipeline) -> Result<(), Fault> {
-    let frame = Frame { stack_pointer: pipeline.stack_pointer, words: pipeline.words.clone() };
+    let frame = Frame::new(pipeline.stack_pointer, pipeline.words.clone());
     let mut exec = Exec::new(rules, frame, pipeline.banks_apart);
     let (stages, branches) = overlapping(rules, pipeline);
     inductions::begin(&mut exec, source)?;

@@ -25,7 +25,7 @@ pub struct Straight {
 /// # Errors
 /// The rule that is broken, with the instruction and the cycle.
 pub fn straight(rules: &Rules, before: &Straight, after: &Block) -> Result<(), Fault> {
-    let frame = Frame { stack_pointer: 0, words: Vec::new() };
+    let frame = Frame::default();
     let mut exec = Exec::new(rules, frame, before.banks_apart);
     let mut state = exec.start();
     for inst in &before.body {

@@ -81,7 +81,7 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, counted_loop: &PointerLoop)
 }
 
 /// Give an edge one more argument.
-fn hand(func: &mut Func, edge: Edge, value: Value) {
+pub(super) fn hand(func: &mut Func, edge: Edge, value: Value) {
     if let Some(target) = func.blocks[edge.from].term.targets_mut().into_iter().nth(edge.index as usize) {
         target.args.push(value);
     }

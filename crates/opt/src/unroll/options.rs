@@ -13,6 +13,9 @@ pub struct Unroll {
     /// one iteration of the loop that replaces it; what is left over runs in the
     /// original. 0 or 1: none.
     pub jam: u32,
+    /// Loops of one block and a constant number of turns that are smaller become so large, where a factor of the turns
+    /// makes them. 0: none.
+    pub loop_size: u32,
     /// Functions up to this size are inlined at every call. 0: as without.
     pub inline_budget: u32,
     /// What is known about the trip counts of loops from a run. Loops that
@@ -48,9 +51,12 @@ impl Unroll {
 
     /// Is anything asked for that changes loops? Melding changes branches alone.
     pub fn is_active(&self) -> bool {
-        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;
+        let Unroll {
+            full_budget, jam, loop_size, inline_budget, profile, steady, keep_loads, promote, if_convert, ..
+        } = self;
         *full_budget > 0
             || *jam > 1
+            || *loop_size > 0
             || *inline_budget > 0
             || !profile.is_empty()
             || !steady.is_empty()
