@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The body, whose nodes are divided between sides, with no more than `room` values at once in
 /// the registers of each, in the order of its nodes and besides those that are carried round or
 /// wanted behind the loop; and how that is divided. The first value goes to the word at `offset`
-/// of the stack pointer. None where the machine's load and store do not reach.
+/// of the stack pointer. None where neither the machine's load and store nor its addition reach.
 pub fn park(body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize], offset: i64) -> Option<(Body, Vec<At>)> {
     let mut parking = Parking::of(body, at, sides, offset);
     for i in 0..body.nodes.len() {

@@ -60,7 +60,7 @@ fn own(body: &Body, p: usize) -> bool {
 
 /// The body with some values in memory, each in a word of its own from
 /// `offset` of the stack pointer on; and what is to be stored there before the
-/// loop. `None` where the machine's load and store do not reach.
+/// loop. `None` where neither the machine's load and store nor its addition reach.
 pub fn spill(body: &Body, machine: &Machine, values: &[Spilled], offset: i64) -> Option<(Body, Vec<(VReg, i64)>)> {
     let mut out = body.clone();
     let mut before = Vec::new();

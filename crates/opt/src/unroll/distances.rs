@@ -17,16 +17,8 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     if options.unroll.profile.is_empty() {
         return false;
     }
-    super::for_each_chosen(module, options, |_, _, func| {
-        let mut changed = false;
-        let graph = Graph::new(func);
-        for id in graph.loops.loops.keys() {
-            if let Some(counted_loop) = find(func, &graph, id) {
-                write(func, &graph, id, &counted_loop);
-                changed = true;
-            }
-        }
-        changed
+    super::for_each_loop(module, options, |func, graph, id| {
+        find(func, graph, id).map(|counted_loop| write(func, graph, id, &counted_loop)).is_some()
     })
 }
 
@@ -59,18 +51,9 @@ fn find(func: &Func, graph: &Graph, id: LoopId) -> Option<PointerLoop> {
 
 fn write(func: &mut Func, graph: &Graph, id: LoopId, counted_loop: &PointerLoop) {
     let PointerLoop { counted, start, bound, more } = counted_loop;
-    let (ty, header, exit) = (counted.ty, graph.data(id).header, counted.exit);
+    let (ty, exit) = (counted.ty, counted.exit);
     let loc = func.insts[counted.stepper].loc;
-    let distance = func.add_param(header, ty);
-    for edge in graph.entries(id) {
-        let start = func.append1(edge.from, Op::Const(*start), &[], ty, 0);
-        hand(func, edge, start);
-    }
-    let step = func.append1(header, Op::Const(counted.step & ty.mask()), &[], ty, 0);
-    let next = func.append1(header, Op::Bin(BinOp::Add), &[distance, step], ty, loc);
-    for edge in graph.back_edges(id) {
-        hand(func, edge, next);
-    }
+    let (distance, _) = counter(func, graph, id, (*start, counted.step), counted);
     let ahead = func.append1(exit.block, Op::Const(counted.ahead.wrapping_sub(*more) & ty.mask()), &[], ty, 0);
     let tested = func.append1(exit.block, Op::Bin(BinOp::Add), &[distance, ahead], ty, loc);
     let op = if exit.when_true { CmpOp::Eq } else { CmpOp::Ne };
@@ -80,8 +63,30 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, counted_loop: &PointerLoop)
     }
 }
 
+/// A counter of its own for a loop that is counted: from `start` on by `step` each turn, and its next value.
+pub(super) fn counter(
+    func: &mut Func,
+    graph: &Graph,
+    id: LoopId,
+    (start, step): (u64, u64),
+    counted: &Counted,
+) -> (Value, Value) {
+    let (ty, header, loc) = (counted.ty, graph.data(id).header, func.insts[counted.stepper].loc);
+    let now = func.add_param(header, ty);
+    for edge in graph.entries(id) {
+        let start = func.append1(edge.from, Op::Const(start), &[], ty, 0);
+        hand(func, edge, start);
+    }
+    let step = func.append1(header, Op::Const(step & ty.mask()), &[], ty, 0);
+    let next = func.append1(header, Op::Bin(BinOp::Add), &[now, step], ty, loc);
+    for edge in graph.back_edges(id) {
+        hand(func, edge, next);
+    }
+    (now, next)
+}
+
 /// Give an edge one more argument.
-pub(super) fn hand(func: &mut Func, edge: Edge, value: Value) {
+fn hand(func: &mut Func, edge: Edge, value: Value) {
     if let Some(target) = func.blocks[edge.from].term.targets_mut().into_iter().nth(edge.index as usize) {
         target.args.push(value);
     }

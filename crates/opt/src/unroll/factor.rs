@@ -21,16 +21,9 @@ const MOST: u32 = 1 << 14;
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     let wanted = options.unroll.loop_size;
     wanted > 0
-        && super::for_each_chosen(module, options, |_, _, func| {
-            let mut changed = false;
-            let graph = Graph::new(func);
-            for id in graph.loops.loops.keys() {
-                if let Some((block, factor)) = find(func, &graph, id, wanted) {
-                    write(func, &graph, id, block, factor);
-                    changed = true;
-                }
-            }
-            changed
+        && super::for_each_loop(module, options, |func, graph, id| {
+            let found = find(func, graph, id, wanted);
+            found.map(|(block, factor)| write(func, graph, id, block, factor)).is_some()
         })
 }
 
@@ -48,7 +41,7 @@ fn find(func: &Func, graph: &Graph, id: LoopId, wanted: u32) -> Option<(Block, u
         return None;
     }
     let turns = trips::constant(func, graph, id, MOST, &[])?.count;
-    let mut factors = (2..turns).filter(|k| turns.is_multiple_of(*k) && k * size <= 2 * wanted);
+    let mut factors = (2..turns.min(2 * wanted / size + 1)).filter(|k| turns.is_multiple_of(*k));
     let enough = factors.clone().find(|k| k * size >= wanted);
     Some((block, enough.or_else(|| factors.next_back())?))
 }

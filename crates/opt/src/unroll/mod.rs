@@ -73,6 +73,14 @@ pub(crate) fn for_each_chosen(
     edit::for_each_func_id(module, |module, id, func| (only.is_empty() || chosen.contains(&id)) && f(module, id, func))
 }
 
+/// The same on each of their loops, none of which takes blocks or edges away.
+fn for_each_loop(module: &mut Module, options: &Options, mut f: impl FnMut(&mut Func, &Graph, LoopId) -> bool) -> bool {
+    for_each_chosen(module, options, |_, _, func| {
+        let graph = Graph::new(func);
+        graph.loops.loops.keys().fold(false, |changed, id| f(func, &graph, id) | changed)
+    })
+}
+
 /// Other values in the place of a loop's own, behind the loop and on the edges out of it.
 fn replace_behind(func: &mut Func, graph: &Graph, id: LoopId, new: impl Fn(Value) -> Value) {
     for block in func.layout.clone() {

@@ -12,9 +12,8 @@
 //! then the inner loop gets a counter of its own from 0 on, and `j` behind it is `i` and a constant.
 
 use super::counted::{Bound, Counted, Test, offset};
-use super::distances::hand;
 use super::graph::Graph;
-use super::replace_behind;
+use super::{distances, replace_behind};
 use crate::options::Options;
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{BinOp, CmpOp, Func, Module, Op, Terminator, Type, Value, ValueDef};
@@ -23,16 +22,8 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     if options.unroll.profile.is_empty() {
         return false;
     }
-    super::for_each_chosen(module, options, |_, _, func| {
-        let mut changed = false;
-        let graph = Graph::new(func);
-        for id in graph.loops.loops.keys() {
-            if let Some(span) = find(func, &graph, id) {
-                write(func, &graph, id, &span);
-                changed = true;
-            }
-        }
-        changed
+    super::for_each_loop(module, options, |func, graph, id| {
+        find(func, graph, id).map(|span| write(func, graph, id, &span)).is_some()
     })
 }
 
@@ -99,16 +90,7 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, span: &Span) {
     let Span { counted, base, start, turns } = span;
     let (ty, header, exit) = (counted.ty, graph.data(id).header, counted.exit);
     let loc = func.insts[counted.stepper].loc;
-    let turn = func.add_param(header, ty);
-    for edge in graph.entries(id) {
-        let none = func.append1(edge.from, Op::Const(0), &[], ty, 0);
-        hand(func, edge, none);
-    }
-    let one = func.append1(header, Op::Const(1), &[], ty, 0);
-    let next = func.append1(header, Op::Bin(BinOp::Add), &[turn, one], ty, loc);
-    for edge in graph.back_edges(id) {
-        hand(func, edge, next);
-    }
+    let (_, next) = distances::counter(func, graph, id, (0, 1), counted);
     let all = func.append1(exit.block, Op::Const(*turns), &[], ty, 0);
     let op = if exit.when_true { CmpOp::Eq } else { CmpOp::Ne };
     let asked = func.append1(exit.block, Op::Cmp(op), &[next, all], Type::I32, loc);
