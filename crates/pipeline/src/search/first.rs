@@ -14,7 +14,7 @@ use super::{Landed, Search, begin, clusters};
 use crate::recorded::Finished;
 use ciphermill_program::search_log::{Moves, Phase};
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Operations that are looked at in as long as two moves take.
 const LOOKS: u64 = 2;
@@ -23,6 +23,8 @@ const LOOKS: u64 = 2;
 const CLOSE: i64 = 64;
 /// The part of an interval by which the next is longer that is tried.
 const STEEP: i64 = 6;
+/// After so many intervals that were too short the longest is asked.
+const STEPS: u64 = 3;
 /// A schedule placed so may have a few values too many, for which it is moved so much for each
 /// operation.
 const SETTLED: u64 = 20;
@@ -53,18 +55,22 @@ impl<'s> Search<'s> {
             return None;
         }
         let before = self.budget;
-        let mut waiting = std::mem::take(divisions).into_iter();
+        let mut waiting: VecDeque<Division<'s>> = std::mem::take(divisions).into();
         let mut best: Option<Landed<'s>> = None;
         let mut tried = 0;
         let poor =
             |best: &Option<Landed<'s>>| best.as_ref().is_none_or(|b| 100 * b.schedule.ii > self.params.poor * bound);
-        let mut forms: BTreeSet<usize> = BTreeSet::new();
+        let (mut forms, mut barred): (BTreeSet<usize>, BTreeSet<usize>) = Default::default();
         let half = self.budget / 2;
         while best.is_none() || self.budget > half && (divisions.len() < most || poor(&best)) {
-            // Two at a time, however many threads there are; behind the first ones other forms alone.
+            // Two at a time, however many threads there are; behind the first ones other forms alone. A form of which
+            // nothing was placed at any interval wants more registers than there are: the others come first.
             let enough = divisions.len() >= most && best.is_some();
             let other = |d: &Division<'s>| !enough || !forms.contains(&d.form);
-            let next: Vec<Division<'s>> = waiting.by_ref().filter(other).take(2).collect();
+            let mut next = taken(&mut waiting, |d| other(d) && !barred.contains(&d.form));
+            if next.is_empty() && best.is_none() {
+                next = taken(&mut waiting, other);
+            }
             forms.extend(next.iter().map(|d| d.form));
             if next.is_empty() {
                 break;
@@ -76,6 +82,9 @@ impl<'s> Search<'s> {
             });
             for (division, landed, moves) in found {
                 self.spend(moves);
+                if landed.is_none() {
+                    barred.insert(division.form);
+                }
                 let shorter = landed.filter(|l| best.as_ref().is_none_or(|b| l.schedule.ii < b.schedule.ii));
                 if divisions.len() < most || shorter.is_some() {
                     divisions.push(division);
@@ -100,11 +109,14 @@ impl<'s> Search<'s> {
         let last = first + plan.orders.chain(ops) + ops.ops.len() as i64;
         let (mut failed, mut works, mut found) = (first - 1, last + 1, None);
         let mut moves = Moves::default();
-        let mut next = first;
+        let (mut next, mut steps) = (first, 0);
         let most = self.total / self.params.list_part;
         while works - failed > 1 + failed / CLOSE && (found.is_none() || moves.work < most) {
+            steps += 1;
             match self.placed(division, &plan, next, &mut moves) {
                 Some(landed) => (works, found) = (next, Some(landed)),
+                // Of most forms that have no schedule all the steps up would find none.
+                None if steps == STEPS && self.placed(division, &plan, last, &mut moves).is_none() => break,
                 None => failed = next,
             }
             next = match found {
@@ -170,6 +182,17 @@ impl<'s> Search<'s> {
         }
         None
     }
+}
+
+/// Takes the first two divisions out of a queue that are wanted.
+fn taken<'s>(waiting: &mut VecDeque<Division<'s>>, wanted: impl Fn(&Division<'s>) -> bool) -> Vec<Division<'s>> {
+    let mut out = Vec::new();
+    while out.len() < 2
+        && let Some(k) = waiting.iter().position(&wanted)
+    {
+        out.extend(waiting.remove(k));
+    }
+    out
 }
 
 /// Their seeds are no race's.

@@ -13,7 +13,8 @@
 //! alive than it ends needs free registers for them, and some beyond: only the
 //! last operation in the order of the program may use those up. That order
 //! keeps few values alive, and holding its way free lets every attempt end. Other
-//! attempts ask for each operation what the rest of that order would need ([`future`]).
+//! attempts ask for each operation what the rest of that order would need ([`future`]),
+//! and place what makes more values alive not far ahead of its turn ([`Policy::ahead`]).
 //!
 //! A result that takes several cycles gets its operation together with its
 //! last reader, ahead of the cycles between: where loads queue for a unit, the
@@ -279,7 +280,11 @@ impl<'a> Attempt<'a> {
         let mut candidates: Vec<(i64, i64, usize)> = Vec::new();
         let mut t = -1i64;
         let (mut left, mut since) = (self.left, t);
+        let (mut turn, ahead) = (urgency.len(), urgency.len() * policy.ahead as usize / 100);
         while self.left > 0 {
+            while turn > 0 && (self.time[turn - 1].is_some() || self.plan.orders.lazy[turn - 1]) {
+                turn -= 1;
+            }
             if self.left != left {
                 (left, since) = (self.left, t);
             }
@@ -288,8 +293,10 @@ impl<'a> Attempt<'a> {
             }
             candidates.clear();
             for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
-                let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
-                candidates.push((if policy.frugal { gain(i) } else { 0 }, -urgency[i], i));
+                let gain = (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
+                if gain <= 0 || i + ahead >= turn {
+                    candidates.push((if policy.frugal { gain } else { 0 }, -urgency[i], i));
+                }
             }
             let looked = self.future.as_ref().map_or(0, |f| f.steps.take() / STEPS);
             looks.set(looks.get() + (candidates.len() + looked) as u64);

@@ -188,13 +188,15 @@ impl<'s> Search<'s> {
         let params = self.params;
         let half = self.budget / 2;
         let mut failed = bound;
+        let mut hopeless = 0;
         let (most, part, rounds) = match self.thorough {
             true => (params.races_at_most, params.race_part, params.race),
             false => (1, params.quick_race_part, params.quick_race),
         };
         for round in first..first + most {
             let ii = best.schedule.ii;
-            if self.budget <= half || ii <= bound || self.enough(&best, bound) && round > first {
+            let done = self.enough(&best, bound) && round > first;
+            if self.budget <= half || ii <= bound || hopeless == params.hopeless || done {
                 break;
             }
             let target = (failed + (ii - failed) * params.target / 100).min(ii - 1);
@@ -217,7 +219,15 @@ impl<'s> Search<'s> {
             match landed {
                 Some(landed) if self.thorough => best = self.narrow(landed, bound, params.rows_first),
                 Some(landed) => best = landed,
-                None => failed = target,
+                None => {
+                    failed = target;
+                    let operations = best.state.ops().ops.len() as i64;
+                    hopeless += u64::from(broken * params.far > operations);
+                    // The next race is then one below what rows come to that are taken out.
+                    if self.thorough && params.narrows && hopeless == 1 {
+                        best = self.narrow(best, bound, params.rows_first);
+                    }
+                }
             }
         }
         best

@@ -24,15 +24,33 @@ pub struct Policy {
     /// Operations are placed out of the order of the program only where what is left of
     /// it still gets by with the registers there are ([`future`]).
     pub safe: bool,
+    /// What makes more values alive than it ends is placed ahead of its turn in the order of the
+    /// program by so many hundredths of all operations at most: stores of a keystream, which nothing
+    /// waits for, would otherwise fill the registers with values of all rounds. The first schedule of
+    /// SOSEMANUK on the C6201 has 590 cycles with [`ANY`], 472 with [`NEAR`]. With 6, 9, 12, 19, 25 hundredths
+    /// and with any the search came to 359, 335, 350, 351, 425 and 442.
+    pub ahead: i64,
 }
 
+/// Operations are placed as far ahead of their turn as registers allow.
+const ANY: i64 = 100;
+/// And not far.
+const NEAR: i64 = 12;
+
 /// What is tried at each II, one after the other.
-pub const POLICIES: [Policy; 5] = [
-    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true },
-    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true },
-    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true },
-    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false },
-    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false },
+pub const POLICIES: [Policy; 8] = [
+    Policy { ahead: NEAR, ..FAST },
+    Policy { ahead: NEAR, ..FRUGAL },
+    FAST,
+    FRUGAL,
+    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true, ahead: NEAR },
+    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true, ahead: ANY },
+    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false, ahead: ANY },
+    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false, ahead: ANY },
 ];
+const FAST: Policy =
+    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true, ahead: ANY };
+const FRUGAL: Policy =
+    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true, ahead: ANY };
 /// And with what races begin.
-pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[3] }, POLICIES[4]];
+pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[6] }, POLICIES[7]];
