@@ -63,8 +63,8 @@ impl<'s> Search<'s> {
         let (mut forms, mut barred): (BTreeSet<usize>, BTreeSet<usize>) = Default::default();
         let half = self.budget / 2;
         while best.is_none() || self.budget > half && (divisions.len() < most || poor(&best)) {
-            // Two at a time, however many threads there are; behind the first ones other forms alone. A form of which
-            // nothing was placed at any interval wants more registers than there are: the others come first.
+            // Two at a time, however many threads there are; behind the first ones other forms alone. A form with a
+            // division that has no schedule at any interval wants too many registers: the others come first.
             let enough = divisions.len() >= most && best.is_some();
             let other = |d: &Division<'s>| !enough || !forms.contains(&d.form);
             let mut next = taken(&mut waiting, |d| other(d) && !barred.contains(&d.form));

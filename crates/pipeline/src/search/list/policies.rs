@@ -37,20 +37,23 @@ const ANY: i64 = 100;
 /// And not far.
 const NEAR: i64 = 12;
 
+const FAST: Policy =
+    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true, ahead: ANY };
+const FRUGAL: Policy = Policy { frugal: true, keep: 6, ..FAST };
+const BETWEEN: Policy = Policy { frugal: true, program: 2, keep: 4, slack: 1, ..FAST };
+const HOPEFUL: Policy = Policy { wait: None, hope: 8, slack: 2, safe: false, ..FAST };
+const PATIENT: Policy = Policy { program: 2, wait: Some(99), hope: 1, safe: false, ..FAST };
+
 /// What is tried at each II, one after the other.
 pub const POLICIES: [Policy; 8] = [
     Policy { ahead: NEAR, ..FAST },
     Policy { ahead: NEAR, ..FRUGAL },
     FAST,
     FRUGAL,
-    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true, ahead: NEAR },
-    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true, ahead: ANY },
-    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false, ahead: ANY },
-    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false, ahead: ANY },
+    Policy { ahead: NEAR, ..BETWEEN },
+    BETWEEN,
+    HOPEFUL,
+    PATIENT,
 ];
-const FAST: Policy =
-    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true, ahead: ANY };
-const FRUGAL: Policy =
-    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true, ahead: ANY };
 /// And with what races begin.
-pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[6] }, POLICIES[7]];
+pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..HOPEFUL }, PATIENT];
