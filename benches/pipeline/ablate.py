@@ -28,6 +28,7 @@ PARTS = (
     "iterates",
     "spreads",
     "races",
+    "hopeless",
     "rows_by_need",
     "narrows",
     "redivides",

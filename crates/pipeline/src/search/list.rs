@@ -280,11 +280,9 @@ impl<'a> Attempt<'a> {
         let mut candidates: Vec<(i64, i64, usize)> = Vec::new();
         let mut t = -1i64;
         let (mut left, mut since) = (self.left, t);
-        let (mut turn, ahead) = (urgency.len(), urgency.len() * policy.ahead as usize / 100);
+        let ahead = urgency.len() * policy.ahead as usize / 100;
         while self.left > 0 {
-            while turn > 0 && (self.time[turn - 1].is_some() || self.plan.orders.lazy[turn - 1]) {
-                turn -= 1;
-            }
+            let turn = self.future.as_ref().map_or(0, |future| future.top);
             if self.left != left {
                 (left, since) = (self.left, t);
             }
@@ -293,8 +291,10 @@ impl<'a> Attempt<'a> {
             }
             candidates.clear();
             for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
-                let gain = (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
-                if gain <= 0 || i + ahead >= turn {
+                let near = i + ahead >= turn;
+                let gain = || (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
+                let gain = if policy.frugal || !near { gain() } else { 0 };
+                if near || gain <= 0 {
                     candidates.push((if policy.frugal { gain } else { 0 }, -urgency[i], i));
                 }
             }

@@ -156,7 +156,7 @@ pub struct Params {
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 12] = [
+pub const PARTS: [Part; 13] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -165,6 +165,7 @@ pub const PARTS: [Part; 12] = [
     ("iterates", |p| p.iterates = false),
     ("spreads", |p| p.spreads = false),
     ("races", |p| p.races = false),
+    ("hopeless", |p| p.hopeless = u64::MAX),
     ("rows_by_need", |p| p.rows_by_need = false),
     ("narrows", |p| p.narrows = false),
     ("redivides", |p| p.redivides = false),

@@ -24,7 +24,7 @@ const AHEAD: i64 = 5;
 pub struct Future {
     alive: Vec<Peaks>,
     /// The last operation in the order of the program that does not stand, and one more.
-    top: usize,
+    pub top: usize,
     /// Steps that were looked at.
     pub steps: Cell<usize>,
 }

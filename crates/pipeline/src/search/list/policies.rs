@@ -25,10 +25,10 @@ pub struct Policy {
     /// it still gets by with the registers there are ([`future`]).
     pub safe: bool,
     /// What makes more values alive than it ends is placed ahead of its turn in the order of the
-    /// program by so many hundredths of all operations at most: stores of a keystream, which nothing
-    /// waits for, would otherwise fill the registers with values of all rounds. The first schedule of
-    /// SOSEMANUK on the C6201 has 590 cycles with [`ANY`], 472 with [`NEAR`]. With 6, 9, 12, 19, 25 hundredths
-    /// and with any the search came to 359, 335, 350, 351, 425 and 442.
+    /// program by so many hundredths of all operations at most, where attempts are safe: stores of a
+    /// keystream, which nothing waits for, would otherwise fill the registers with values of all rounds.
+    /// The first schedule of SOSEMANUK on the C6201 has 590 cycles with [`ANY`], 472 with [`NEAR`]. In a
+    /// trial with further forms 6, 9, 12, 19, 25 hundredths and any came to 359, 335, 350, 351, 425, 442.
     pub ahead: i64,
 }
 
