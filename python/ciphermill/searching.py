@@ -12,8 +12,11 @@ from . import report
 
 #: Columns and rows of a curve.
 WIDTH, HEIGHT = 60, 10
+#: The phase whose intervals are not the loop's.
+REROLL = "reroll"
 #: What the phases do, in the order in which they come.
 PHASES = {
+    REROLL: "one of its rounds as a loop: intervals are the round's",
     "kept": "a kept schedule, to go on from",
     "list": "operations placed one by one, registers counted",
     "ascend": "starts at longer and longer intervals",
@@ -85,7 +88,7 @@ def curve(found: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
     spent, least = 0, None
     for phase in found:
         spent += phase["work"]
-        if phase["to"] is not None:
+        if phase["to"] is not None and phase["phase"] != REROLL:
             least = phase["to"] if least is None else min(least, phase["to"])
         if least is not None:
             steps.append((spent, least))

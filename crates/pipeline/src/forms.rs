@@ -160,7 +160,7 @@ pub(super) fn all(
         let mut room = vec![0; free.len()];
         room[0] = free.iter().sum::<usize>() * SHARED / (8 * together);
         let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
-        if let Some((body, _)) = park::park(&ordered, &anywhere, sides, &room, from)
+        if let Some((body, ..)) = park::park(&ordered, &anywhere, sides, &room, from)
             && body.nodes.len() > ordered.nodes.len()
         {
             out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
@@ -168,7 +168,7 @@ pub(super) fn all(
     }
     for part in ROOM.iter().filter(|_| near) {
         let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
-        if let Some((body, _)) = park::park(&ordered, &at, sides, &room, from)
+        if let Some((body, ..)) = park::park(&ordered, &at, sides, &room, from)
             && body.nodes.len() > ordered.nodes.len()
         {
             out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
@@ -203,7 +203,7 @@ fn fitting(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Form>, 
     held(&body).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     let within = |part: usize| -> Result<Option<Form>, CompileError> {
         let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
-        let Some((parked, at)) = park::park(&body, &at, sides, &room, offset) else { return Ok(None) };
+        let Some((parked, at, _)) = park::park(&body, &at, sides, &room, offset) else { return Ok(None) };
         let ops = place::settle(&parked, sides, &at)?;
         let fits = order::fits(&ops, &color::left(sides, &ops));
         Ok(fits.then(|| Form { fits: Some(at), ..Form::of(parked) }))

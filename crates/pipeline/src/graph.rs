@@ -30,7 +30,7 @@ pub struct Orders {
     pub parting: Vec<usize>,
     pub edges: Edges,
     /// The operations, each behind those before it.
-    sorted: Vec<usize>,
+    pub sorted: Vec<usize>,
     /// Longest way from the iteration's beginning to each operation.
     pub depth: Vec<i64>,
 }

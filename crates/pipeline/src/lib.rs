@@ -45,6 +45,7 @@ mod recorded;
 pub mod refused;
 mod renamed;
 mod replace;
+mod reroll;
 pub mod rotating;
 mod rounds;
 mod search;
@@ -275,6 +276,10 @@ pub fn pipeline(
     let mut refused = Refused::new();
     let mut cut = 0;
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
+    // A record is found by the forms that a loop has without a search.
+    let without = effort.search.without;
+    let without = if records.new.is_some() { without.and("rerolls").unwrap_or(without) } else { without };
+    let effort = Effort { search: Search { without, ..effort.search }, ..effort };
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     let long = |func: &VFunc, c: &Candidate| !effort.longest || 4 * length(func, c) >= 3 * longest;
     let lengths = body::candidates(func).into_iter().filter(|c| long(func, c)).map(|c| length(func, &c) as u64);
@@ -521,6 +526,10 @@ fn searched(
         budget,
         log: SearchLog::default(),
     };
+    if params.rerolls && effort.thorough && ring.is_none() {
+        let offset = i64::from(sides.machine.abi.frame_reserve) + i64::from(sides.machine.word_bits / 8) * kept as i64;
+        forms.extend(reroll::form(&mut search, body, offset)?);
+    }
     // A search that is to be kept goes on from what is.
     let known = known.map(|(known, form)| {
         forms.push(search::Form { spare: true, ..form });

@@ -294,7 +294,7 @@ fn sorted(before: &[Vec<usize>]) -> (Vec<usize>, Vec<bool>) {
 }
 
 /// The body with its nodes numbered in an order.
-fn in_order(body: &Body, order: &[usize]) -> Body {
+pub fn in_order(body: &Body, order: &[usize]) -> Body {
     let mut index = vec![0; order.len()];
     order.iter().enumerate().for_each(|(new, &old)| index[old] = new);
     let mut nodes: Vec<_> = order.iter().map(|&old| body.nodes[old].clone()).collect();

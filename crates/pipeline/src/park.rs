@@ -23,11 +23,14 @@ use ciphermill_machine::{InstrId, Machine};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// A body, where its nodes are, and which of them each old one is.
+type Parked = (Body, Vec<At>, Vec<usize>);
+
 /// The body, whose nodes are divided between sides, with no more than `room` values at once in
 /// the registers of each, in the order of its nodes and besides those that are carried round or
-/// wanted behind the loop; and how that is divided. The first value goes to the word at `offset`
+/// wanted behind the loop; how that is divided; and the new node of each. The first value goes to the word at `offset`
 /// of the stack pointer. None where neither the machine's load and store nor its addition reach.
-pub fn park(body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize], offset: i64) -> Option<(Body, Vec<At>)> {
+pub fn park(body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize], offset: i64) -> Option<Parked> {
     let mut parking = Parking::of(body, at, sides, offset);
     for i in 0..body.nodes.len() {
         parking.step(i, room)?;
@@ -205,7 +208,7 @@ impl<'a> Parking<'a> {
         outside && !node.tied && node.mem.is_none_or(|m| m.constant)
     }
 
-    fn finish(mut self) -> (Body, Vec<At>) {
+    fn finish(mut self) -> Parked {
         let (body, index) = (self.body, &self.index);
         for (_, from) in self.out.nodes.iter_mut().flat_map(|n| &mut n.reads) {
             if let From::Node(p, 1) = from {
@@ -224,7 +227,7 @@ impl<'a> Parking<'a> {
         }
         self.out.memory.extend(body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)));
         let [_, at] = self.at;
-        (self.out, at)
+        (self.out, at, self.index)
     }
 }
 
@@ -276,15 +279,18 @@ mod tests {
     }
 
     /// Names of the instructions, the orders, and the words.
-    type Parked = (String, Vec<(usize, usize, u32, u32)>, usize);
+    type Said = (String, Vec<(usize, usize, u32, u32)>, usize);
 
-    fn parked(times: usize, room: usize, offset: i64) -> Option<Parked> {
+    fn parked(times: usize, room: usize, offset: i64) -> Option<Said> {
         let m = machine();
         let sides = Sides::new(&m, &m.abi.allocatable);
         let body = sums(&m, times);
         let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
-        let (out, at) = park(&body, &at, &sides, &[room, 0], offset)?;
+        let (out, at, index) = park(&body, &at, &sides, &[room, 0], offset)?;
         assert_eq!(at.len(), out.nodes.len());
+        assert_eq!(index.len(), body.nodes.len());
+        let same = |(old, &new): (usize, &usize)| out.nodes[new].inst.instr == body.nodes[old].inst.instr;
+        assert!(index.iter().enumerate().all(same));
         let names: Vec<&str> = out.nodes.iter().map(|n| m.instrs[usize::from(n.inst.instr.0)].name.as_str()).collect();
         Some((names.join(" "), out.memory, out.parked))
     }

@@ -199,7 +199,8 @@ impl Ops {
 /// Variants of `inst` on `at.unit` that read and write where they should.
 fn fitting(sides: &Sides<'_>, inst: &VInst, at: At, side: &dyn Fn(usize) -> Option<usize>) -> SmallVec<[InstrId; 8]> {
     let all = &sides.machine.variants[usize::from(inst.instr.0)];
-    let fits = |v: &InstrId| sides.of_variant(*v) == at.unit && wrong(sides, inst, *v, side).next().is_none();
+    let there = |v: InstrId| sides.of_variant(v) == at.unit || sides.units[usize::from(v.0)] == 0;
+    let fits = |v: &InstrId| there(*v) && wrong(sides, inst, *v, side).next().is_none();
     all.iter().copied().filter(fits).collect()
 }
 

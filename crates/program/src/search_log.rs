@@ -71,7 +71,7 @@ impl Sum for Moves {
 /// One phase of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Phase {
-    /// `kept`, `list`, `ascend`, `race`, `narrow` or `divide`.
+    /// `reroll`, whose intervals are those of a round, `kept`, `list`, `ascend`, `race`, `narrow` or `divide`.
     pub phase: &'static str,
     /// The II that it was after, or that it began with.
     pub from: i64,

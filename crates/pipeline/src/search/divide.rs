@@ -392,6 +392,24 @@ pub fn improved(
     (distinct(all), steps)
 }
 
+/// A division in which some nodes stay where they are.
+pub fn around(
+    body: &Body,
+    sides: &Sides<'_>,
+    params: &Params,
+    (ii, seed): (i64, u64),
+    at: &[At],
+    stay: &[bool],
+) -> Vec<At> {
+    let [register, ..] = params.divide.outside;
+    let mut divider = Divider::new(body, sides, params, ii, register, at);
+    let own = stay.iter().enumerate().filter(|s| *s.1).map(|(i, _)| i);
+    own.for_each(|i| divider.fixed[i] = Some(divider.at[i]));
+    divider.improve(seed);
+    let division = divider.division();
+    (0..at.len()).map(|i| if stay[i] { at[i] } else { division[i] }).collect()
+}
+
 /// Each division once.
 fn distinct(mut all: Vec<Vec<At>>) -> Vec<Vec<At>> {
     let mut seen = BTreeSet::new();

@@ -103,7 +103,7 @@ impl<'s> Search<'s> {
     /// halving: success is taken to be monotone.
     fn halved(&self, division: &Division<'s>, bound: i64) -> (Option<Landed<'s>>, Moves) {
         let ops = &division.all.task.ops;
-        let plan = Plan::new(self.sides, ops, division.all.task.apart);
+        let plan = division.plan(self.sides);
         let first = clusters::least(&division.all, ops).max(plan.orders.rec_mii(ops)).max(bound);
         // Where one iteration after the other has no schedule, nothing has.
         let last = first + plan.orders.chain(ops) + ops.ops.len() as i64;
@@ -130,7 +130,7 @@ impl<'s> Search<'s> {
     /// A schedule at an interval by the first policy that leads to one, in as few stages as can be or
     /// one more.
     fn placed(&self, division: &Division<'s>, plan: &Plan, ii: i64, moves: &mut Moves) -> Option<Landed<'s>> {
-        let Division { form, all } = division;
+        let Division { form, all, .. } = division;
         let ops = &all.task.ops;
         let left = self.left(ops);
         let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);

@@ -23,6 +23,9 @@
 //! Values that only a few registers of a side can hold are counted by themselves, too
 //! ([`crate::certain::Certain`]), like those of a further side.
 //!
+//! Some operations may stand already, relative to each other: these are followed ([`preset`]), and the others go around
+//! them.
+//!
 //! Inductions (`p = p + 16`), which depend on nothing but themselves, are set
 //! last, where their readers leave room. A value the next iteration reads must
 //! have landed by then, and no value may live longer than II cycles, since its
@@ -33,6 +36,7 @@ mod inductions;
 mod peaks;
 pub mod plan;
 pub mod policies;
+mod preset;
 
 use super::state::Loop;
 use crate::body::From;
@@ -44,6 +48,7 @@ use ciphermill_machine::InstrId;
 use future::Future;
 use plan::Plan;
 use policies::Policy;
+use preset::Following;
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -135,6 +140,8 @@ struct Attempt<'a> {
     rotates: bool,
     /// Values that are alive, where one may be so for longer than the interval.
     opened: Vec<usize>,
+    /// How far a preset has come.
+    following: Following,
 }
 
 impl<'a> Attempt<'a> {
@@ -190,6 +197,7 @@ impl<'a> Attempt<'a> {
             left: lazy.iter().filter(|l| !**l).count() - 1,
             rotates: all.task.rotates,
             opened: Vec::new(),
+            following: Following::default(),
         };
         for i in (0..n).filter(|&i| !lazy[i] && i != back) {
             if a.waiting[i] == 0 {
@@ -289,8 +297,9 @@ impl<'a> Attempt<'a> {
             if t < self.lowest || since - t > PATIENCE {
                 return None;
             }
+            self.follow(t)?;
             candidates.clear();
-            for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
+            for &i in self.ready.iter().filter(|&&i| self.late[i] >= t && self.may(i)) {
                 let near = i + ahead >= turn;
                 let gain = || (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
                 let gain = if policy.frugal || !near { gain() } else { 0 };
@@ -438,7 +447,8 @@ impl<'a> Attempt<'a> {
     /// for.
     fn with(&self, i: usize) -> impl Iterator<Item = usize> {
         let preds = &self.plan.orders.edges.preds[i];
-        let slow = |p: usize| self.time[p].is_none() && !self.plan.orders.lazy[p] && latency(self.ops, p) >= 2;
+        let free = |p: usize| self.time[p].is_none() && !self.plan.orders.lazy[p] && self.may(p);
+        let slow = move |p: usize| free(p) && latency(self.ops, p) >= 2;
         let first = |k: usize, p: usize| preds[..k].iter().all(|e| e.0 != p);
         let only = move |p: usize| self.waiting[p] == preds.iter().filter(|e| e.0 == p).count();
         preds.iter().enumerate().filter(move |(k, e)| slow(e.0) && first(*k, e.0) && only(e.0)).map(|(_, e)| e.0)

@@ -24,13 +24,14 @@
 
 pub mod begin;
 mod clusters;
-mod divide;
+pub mod divide;
 mod first;
 mod iterative;
 mod land;
 mod list;
 pub mod moves;
 pub mod params;
+pub mod preset;
 mod race;
 mod shorten;
 pub mod state;
@@ -48,6 +49,7 @@ use ciphermill_machine::Reg;
 use ciphermill_program::search_log::{Moves, Phase, SearchLog};
 use ciphermill_vcode::{CompileError, VReg};
 use params::Params;
+use preset::Preset;
 use race::{Entrant, Race};
 use state::State;
 use tasks::Division;
@@ -63,12 +65,14 @@ pub struct Form {
     pub fits: Option<Vec<At>>,
     /// Only for where the others lead to no good first schedule.
     pub spare: bool,
+    /// Where nodes of its rounds stand.
+    pub preset: Option<Preset>,
 }
 
 impl Form {
     /// A loop as it is.
     pub fn of(body: Body) -> Form {
-        Form { body, kept: Vec::new(), fits: None, spare: false }
+        Form { body, kept: Vec::new(), fits: None, spare: false, preset: None }
     }
 }
 
@@ -119,7 +123,7 @@ impl<'s> Search<'s> {
         known: Option<Finished>,
         bound: i64,
     ) -> Result<Option<Landed<'s>>, CompileError> {
-        (self.log.forms, self.log.budget) = (forms.len(), self.budget);
+        (self.log.forms, self.log.budget) = (forms.len(), self.total);
         let found = self.search(forms, known, bound);
         self.log.left = self.budget;
         found
@@ -233,7 +237,7 @@ impl<'s> Search<'s> {
         best
     }
 
-    fn spend(&mut self, moves: Moves) {
+    pub(super) fn spend(&mut self, moves: Moves) {
         self.budget = self.budget.saturating_sub(moves.work);
         self.log.moves += moves;
     }

@@ -150,13 +150,15 @@ pub struct Params {
     pub redivides: bool,
     /// Divisions are looked for; otherwise only plain ones are tried.
     pub divides: bool,
+    /// Rounds of unrolled loops have a schedule of their own first.
+    pub rerolls: bool,
 }
 
 /// A part that can be left out: its name, and how.
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 13] = [
+pub const PARTS: [Part; 14] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -170,6 +172,7 @@ pub const PARTS: [Part; 13] = [
     ("narrows", |p| p.narrows = false),
     ("redivides", |p| p.redivides = false),
     ("divides", |p| p.divides = false),
+    ("rerolls", |p| p.rerolls = false),
 ];
 
 /// The parts that a search goes without, a bit for each of [`PARTS`].
@@ -279,6 +282,7 @@ impl Default for Params {
             narrows: true,
             redivides: true,
             divides: true,
+            rerolls: true,
         }
     }
 }

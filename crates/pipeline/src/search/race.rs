@@ -4,7 +4,6 @@
 use super::clusters;
 use super::iterative::{self, Order};
 use super::list;
-use super::list::plan::Plan;
 use super::list::policies::{Policy, STARTS};
 use super::moves::mix;
 use super::state::{Loop, State};
@@ -73,9 +72,9 @@ impl<'s> Search<'s> {
         };
         let starts: Vec<(usize, Start)> = divisions.iter().enumerate().flat_map(of).collect();
         let begun = together(starts, |(k, start)| {
-            let Division { form, all } = &divisions[k];
-            let state = self.begun(all, race, &start)?;
-            Some(Entrant { division: k, form: *form, state, whole: !matches!(start, Start::Spread(..)) })
+            let division = &divisions[k];
+            let (form, state) = (division.form, self.begun(division, race, &start)?);
+            Some(Entrant { division: k, form, state, whole: !matches!(start, Start::Spread(..)) })
         });
         let mut entrants: Vec<Entrant<'s>> = begun.into_iter().flatten().collect();
         let tried = entrants.len() as u64;
@@ -102,17 +101,19 @@ impl<'s> Search<'s> {
     }
 
     /// A start at an interval, or at one that is a little longer.
-    fn begun(&self, all: &Loop<'s>, race: &Race<'_>, start: &Start) -> Option<State<'s>> {
+    fn begun(&self, division: &Division<'s>, race: &Race<'_>, start: &Start) -> Option<State<'s>> {
         // Without a little room hardly any start finds places for all.
+        let all = &division.all;
         let least = clusters::least(all, &all.task.ops);
         let first = race.ii.max((least + least / self.params.room).min(race.below - 1)).max(least);
         let wider = std::iter::successors(Some(first), |ii| Some(ii + 1 + ii / 50));
         let wider = wider.take(self.params.wider).take_while(|ii| *ii < race.below);
-        wider.into_iter().find_map(|ii| self.start(all, ii, start))
+        wider.into_iter().find_map(|ii| self.start(division, ii, start))
     }
 
     /// A start at an interval.
-    fn start(&self, all: &Loop<'s>, ii: i64, start: &Start) -> Option<State<'s>> {
+    fn start(&self, division: &Division<'s>, ii: i64, start: &Start) -> Option<State<'s>> {
+        let all = &division.all;
         let ops = &all.task.ops;
         let branch = ii - self.before_end(ops);
         match start {
@@ -131,7 +132,7 @@ impl<'s> Search<'s> {
                 State::carried_with(all, &schedule, ops)
             }
             Start::Listed(policy) => {
-                let plan = Plan::new(self.sides, ops, all.task.apart);
+                let plan = division.plan(self.sides);
                 let left = self.left(ops);
                 let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);
                 let most = (least + 1).min(self.stages(least));

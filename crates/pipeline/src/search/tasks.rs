@@ -1,12 +1,14 @@
 //! What is scheduled: forms of a loop, divided between the clusters.
 
 use super::clusters::{self, LEAST};
+use super::list::plan::Plan;
+use super::preset::{Preset, Stands};
 use super::state::{Loop, State, Task};
 use super::threads::together;
 use super::{Form, Search, begin, divide};
 use crate::body::Body;
 use crate::graph::{self, Neighbours};
-use crate::place::{self, At, Ops};
+use crate::place::{self, At, Ops, Sides};
 use crate::{apart, color, stages};
 use ciphermill_program::search_log::Moves;
 use ciphermill_vcode::CompileError;
@@ -18,6 +20,8 @@ pub struct Division<'s> {
     /// Its form, by its number.
     pub form: usize,
     pub all: Loop<'s>,
+    /// Where operations of its rounds stand.
+    pub stands: Option<Arc<[Option<Stands>]>>,
 }
 
 /// A division that may be tried.
@@ -28,6 +32,25 @@ struct Candidate<'s> {
     key: i64,
     at: Vec<At>,
     division: Division<'s>,
+}
+
+impl<'s> Candidate<'s> {
+    /// With operations that stand as the form says.
+    fn with(mut self, preset: Option<&Preset>) -> Candidate<'s> {
+        self.division.stands = preset.map(|preset| preset.of(&self.division.all.task.ops).into());
+        self
+    }
+}
+
+impl Division<'_> {
+    /// What all attempts to place its operations share.
+    pub(super) fn plan(&self, sides: &Sides<'_>) -> Plan {
+        let plan = Plan::new(sides, &self.all.task.ops, self.all.task.apart);
+        match &self.stands {
+            Some(stands) => plan.following(stands),
+            None => plan,
+        }
+    }
 }
 
 impl<'s> Search<'s> {
@@ -42,9 +65,14 @@ impl<'s> Search<'s> {
         let mut all: Vec<Candidate<'s>> = Vec::new();
         for (form, of) in forms.iter().enumerate() {
             let one_cluster = || vec![vec![At { unit: 0, result: 0 }; of.body.nodes.len()]];
-            let plain = if several { divide::plain(&of.body, self.sides) } else { one_cluster() };
+            let plain = match &of.preset {
+                Some(_) => Vec::new(),
+                None if several => divide::plain(&of.body, self.sides),
+                None => one_cluster(),
+            };
             for at in plain.into_iter().chain(of.fits.clone()) {
-                all.extend(self.candidate(form, &of.body, at, bound)?);
+                let candidate = self.candidate(form, &of.body, at, bound)?;
+                all.extend(candidate.map(|c| c.with(of.preset.as_ref())));
             }
         }
         let near = bound + bound * divide.near / 100;
@@ -52,7 +80,8 @@ impl<'s> Search<'s> {
             let best = all.iter().map(|c| c.key).min().unwrap_or(0);
             let of = |form: usize| all.iter().filter(move |c| c.division.form == form);
             let worth = |form: &usize| of(*form).any(|c| 100 * c.key <= divide.worth * best);
-            let wanted: Vec<usize> = (0..forms.len()).filter(worth).collect();
+            let free = |form: &usize| forms[*form].preset.is_none();
+            let wanted: Vec<usize> = (0..forms.len()).filter(free).filter(worth).collect();
             let made = together(wanted, |form| {
                 let plain: Vec<Vec<At>> = of(form).map(|c| c.at.clone()).collect();
                 let ii = bound + bound * divide.slack / 100;
@@ -73,7 +102,8 @@ impl<'s> Search<'s> {
             ranked.push((candidate.key + *before * candidate.key * divide.later / 100, candidate));
             *before += 1;
         }
-        ranked.sort_by_key(|(key, c)| (forms[c.division.form].spare, *key, c.division.form));
+        ranked
+            .sort_by_key(|(key, c)| (forms[c.division.form].spare, c.division.stands.is_none(), *key, c.division.form));
         self.log.divisions = ranked.len();
         Ok(ranked.into_iter().map(|(_, c)| c.division).collect())
     }
@@ -99,7 +129,7 @@ impl<'s> Search<'s> {
         let reach = least.max(held);
         // Of two that may come down as far, the one with more room on the other side does.
         let key = reach + least.min(held) / 8;
-        Ok(Some(Candidate { reach, key, at, division: Division { form, all } }))
+        Ok(Some(Candidate { reach, key, at, division: Division { form, all, stands: None } }))
     }
 
     /// A loop with its clusters; none where values from outside leave too few registers.
@@ -128,7 +158,7 @@ impl<'s> Search<'s> {
     pub(super) fn own(form: usize, state: &State<'s>) -> Division<'s> {
         let ops = state.ops();
         let task = Task { ops: ops.clone(), near: Neighbours::of(ops), ..(*state.all.task).clone() };
-        Division { form, all: Loop { task: Arc::new(task), ..state.all.clone() } }
+        Division { form, stands: None, all: Loop { task: Arc::new(task), ..state.all.clone() } }
     }
 
     /// Registers for the values of a loop.

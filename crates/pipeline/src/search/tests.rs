@@ -295,3 +295,34 @@ fn a_quick_search_is_one_race_at_most() {
 fn the_same_search_finds_the_same() {
     assert_eq!(searched(Without::default(), true), searched(Without::default(), true));
 }
+
+#[test]
+fn operations_that_stand_already_are_followed() {
+    // Two chains of ten; of the first, links 2 to 7 stand two cycles apart, which no policy would choose.
+    with_loop((2, 10), 16, true, |all| {
+        let ops = &all.task.ops;
+        let v = ops.ops[0].variants[0];
+        let stands = |i: usize| (2..8).contains(&i).then_some((2 * i as i64, v));
+        let stands: Vec<_> = (0..ops.ops.len()).map(stands).collect();
+        let plan = Plan::new(all.sides, ops, false).following(&stands);
+        for policy in POLICIES {
+            let schedule = list::schedule(all, ops, &plan, 40, policy, &[16, 16], 1, &Cell::new(0)).unwrap();
+            let time = &schedule.time;
+            assert!((3..8).all(|i| time[i] == time[i - 1] + 2), "{time:?}");
+            assert!((1..10).all(|i| time[i] > time[i - 1]), "{time:?}");
+        }
+    });
+}
+
+#[test]
+fn what_stands_already_gives_way_to_orders() {
+    // Links that stand in the same cycle, which cannot be: they come earlier until that is given up.
+    with_loop((1, 10), 16, true, |all| {
+        let ops = &all.task.ops;
+        let v = ops.ops[0].variants[0];
+        let stands: Vec<_> = (0..ops.ops.len()).map(|i| (2..4).contains(&i).then_some((5, v))).collect();
+        let plan = Plan::new(all.sides, ops, false).following(&stands);
+        let found = list::schedule(all, ops, &plan, 120, POLICIES[0], &[16, 16], 1, &Cell::new(0)).unwrap();
+        assert!((1..10).all(|i| found.time[i] > found.time[i - 1]), "{:?}", found.time);
+    });
+}

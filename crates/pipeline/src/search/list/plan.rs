@@ -1,9 +1,11 @@
 //! What all attempts at one loop share.
 
+use super::preset::Followed;
 use crate::body::From;
 use crate::certain::Certain;
 use crate::graph::Orders;
 use crate::place::{Op, Ops, Sides};
+use crate::search::preset::Stands;
 use crate::table::demand;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub struct Plan {
     pub(super) certain: Certain,
     /// Cycles that an iteration takes at least.
     pub(super) chain: i64,
+    /// Operations that stand already, relative to each other.
+    pub(super) followed: Option<Followed>,
 }
 
 impl Plan {
@@ -69,7 +73,14 @@ impl Plan {
             demand: demand(sides, ops),
             certain: Certain::of(sides, ops),
             chain,
+            followed: None,
         }
+    }
+
+    /// The same with operations that stand already.
+    pub fn following(self, stands: &[Option<Stands>]) -> Plan {
+        let followed = Some(Followed::of(&self.orders, stands));
+        Plan { followed, ..self }
     }
 }
 
