@@ -45,7 +45,8 @@ use period::{Period, period};
 const LARGE: usize = 400;
 /// Hundredths of all nodes that must be in rounds.
 const COVERED: usize = 60;
-/// Moves for each node of a round, and the part of the whole search that these may be.
+/// Moves for each node of a round, and the part of the whole search that these may be. With 40,000 and a quarter loops that
+/// gain nothing lose what they spend: Magma on the C6201 takes 362 cycles then, 337 so, 329 without.
 const MOVES: u64 = 12_000;
 const PART: u64 = 12;
 

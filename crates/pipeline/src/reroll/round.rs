@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const ELSEWHERE: VReg = VReg(u32::MAX - 1);
 /// Initial values have numbers down from here.
 const INITIAL: u32 = u32::MAX - 2;
-/// The part of the registers that each cluster keeps.
+/// At most this part of a cluster's registers is taken away: others of these values go to the frame. Ascon's hash on the
+/// C6201 takes 328 cycles with it, 389 with a quarter.
 const KEPT: usize = 2;
 
 /// The loop. Nothing branches back: in the whole loop nothing does between rounds.
@@ -33,22 +34,17 @@ pub fn body(body: &Body, sides: &Sides<'_>, period: &Period) -> Body {
     }
     let nothing = VInst::new(VKind::Normal, sides.machine.abi.ops.nop, &[], 0);
     nodes.push(Node { inst: nothing, reads: Vec::new(), writes: None, tied: false, mem: None });
-    Body { parked: 0, nodes, initial, live_out: Vec::new(), memory: memory(body, period), ..empty(body) }
-}
-
-/// A loop without nodes behind which the same runs.
-fn empty(body: &Body) -> Body {
     Body {
         before: Vec::new(),
         parked: 0,
         restored: Vec::new(),
-        nodes: Vec::new(),
-        initial: BTreeMap::new(),
+        nodes,
+        initial,
         live_out: Vec::new(),
         skip: body.skip,
         exit: body.exit.clone(),
         loop_depth: body.loop_depth,
-        memory: Vec::new(),
+        memory: memory(body, period),
     }
 }
 
@@ -81,12 +77,11 @@ pub fn sides<'s>(sides: &Sides<'s>, body: &Body, round: &Body) -> Sides<'s> {
     let read = outside(round);
     let through = held.len() + outside(body).difference(&read).count();
     let mut out = sides.on(sides.machine);
-    for k in 0..through {
-        let clusters = out.pool.len();
-        let cluster = k % clusters;
-        let most = sides.pool[cluster].len();
-        let pool = &mut out.pool[cluster];
-        pool.truncate((pool.len() - 1).max(most - most / KEPT));
+    let clusters = out.pool.len().max(1);
+    for (k, pool) in out.pool.iter_mut().enumerate() {
+        // They are taken to be spread evenly.
+        let taken = (through + clusters - 1 - k) / clusters;
+        pool.truncate(pool.len() - taken.min(pool.len() / KEPT));
     }
     out
 }

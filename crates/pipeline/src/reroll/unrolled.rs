@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// Hundredths of the registers that are left which values may take where some wait in the frame: the first that they do
 /// with.
 const FITTING: [usize; 6] = [100, 92, 85, 70, 55, 40];
-/// Where so many hundredths more nodes would move values to the frame and back, the order is of no use.
+/// With so many hundredths more nodes, which move values to the frame and back, the order is of no use.
 const MORE: usize = 15;
 /// Units have cycles around the rounds for an interval that is by this part longer than the bound.
 const SLACK: i64 = 16;
@@ -57,7 +57,7 @@ impl<'a> Round<'a> {
         self.period.place.iter().map(|place| place.as_ref().and_then(of)).collect()
     }
 
-    /// Those of a node that is another in a body of `n` nodes, and of copies of its value, put down for that.
+    /// Cycles of a node, and of copies of its value, are put down for the node that it is in another body.
     fn put(&self, node: usize, to: usize, clusters: usize, out: &mut Preset) {
         let Some((round, place)) = self.period.place[node] else { return };
         let shift = self.shift(round, place);

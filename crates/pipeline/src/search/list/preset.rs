@@ -1,11 +1,11 @@
 //! Operations that stand already, relative to each other.
 //!
-//! The one that reads nothing of them, but is read, comes first in time and so last here: the operations behind them are
-//! placed as ever. When all that read one of them stand, it is known how late they can be. Then they get their slots, and
-//! each stands when its cycle has come. Where one cannot, because something that reads it does not stand yet, all that are
-//! left come a cycle earlier; and so they do, a few cycles at most, for slots that are taken. Where that is of no use they
-//! are placed like the others. Registers are counted for the
-//! others alone: what stands already has been found with the registers there are.
+//! Those behind them are placed as ever. When all that read one of them have their cycle, it is known how late they can be.
+//! Then they get their slots, and each stands when its cycle comes. Where one cannot, because something that reads it has
+//! no cycle yet, all that are left come a cycle earlier; and so they do, a few cycles at most, for slots that are taken.
+//! Where that is of no use the rest is placed like any other.
+//!
+//! Registers are counted for the others alone: what stands already was found with the registers there are.
 
 use super::Attempt;
 use crate::graph::Orders;
@@ -13,9 +13,9 @@ use crate::search::preset::Stands;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Cycles by which they may come earlier in all. More than the reload of a value takes has a reason that more do not mend.
+/// Cycles by which they may come earlier in all: what some slides do not mend more do not. ChaCha20 on the C6201 needs 21.
 const SLIDES: i64 = 64;
-/// And for slots, each time.
+/// And for slots, each time. With 64 at once they left the stage after the first conflict.
 const AT_ONCE: i64 = 6;
 
 /// What is followed.
@@ -29,6 +29,9 @@ pub struct Followed {
 impl Followed {
     pub fn of(orders: &Orders, stands: &[Option<Stands>]) -> Followed {
         let n = stands.len();
+        // Inductions are placed last.
+        let free = |(i, s): (usize, &Option<Stands>)| s.filter(|_| !orders.lazy[i]);
+        let stands: Vec<Option<Stands>> = stands.iter().enumerate().map(free).collect();
         let mut leads = vec![false; n];
         for &i in orders.sorted.iter().rev() {
             leads[i] = stands[i].is_some() || orders.edges.succs[i].iter().any(|s| leads[s.0]);
@@ -38,7 +41,7 @@ impl Followed {
         let mut at: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
         let all = stands.iter().enumerate().filter_map(|(i, s)| s.map(|s| (s.0, i)));
         all.for_each(|(time, i)| at.entry(time).or_default().push(i));
-        Followed { stands: stands.to_vec(), at, behind }
+        Followed { stands, at, behind }
     }
 }
 
