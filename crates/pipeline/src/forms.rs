@@ -186,8 +186,29 @@ pub(super) fn all(
 }
 
 /// Nodes whose values are carried round or wanted behind the loop.
-fn held(body: &Body) -> BTreeSet<usize> {
+pub(super) fn held(body: &Body) -> BTreeSet<usize> {
     body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect()
+}
+
+/// The body, divided and in the order of its nodes, with so many values in the frame that the others have registers in that
+/// order, of which they may take so many hundredths of those that are left. None where they do not.
+///
+/// # Errors
+/// When some operation has no variant.
+pub(super) fn fitted(
+    body: &Body,
+    sides: &Sides<'_>,
+    at: &[At],
+    part: usize,
+    offset: i64,
+) -> Result<Option<park::Parked>, CompileError> {
+    let left = color::left(sides, &place::settle(body, sides, at)?);
+    let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
+    held(body).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+    let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
+    let Some(parked) = park::park(body, at, sides, &room, offset) else { return Ok(None) };
+    let ops = place::settle(&parked.0, sides, &parked.1)?;
+    Ok(order::fits(&ops, &color::left(sides, &ops)).then_some(parked))
 }
 
 /// The body in an order of its own, with as many values in the frame as it takes for the others to fit into the
@@ -198,15 +219,9 @@ fn fitting(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Form>, 
     let part: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
     let body = order::alone(body, &part);
     let at = spread(&body);
-    let left = color::left(sides, &place::settle(&body, sides, &at)?);
-    let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
-    held(&body).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     let within = |part: usize| -> Result<Option<Form>, CompileError> {
-        let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
-        let Some((parked, at, _)) = park::park(&body, &at, sides, &room, offset) else { return Ok(None) };
-        let ops = place::settle(&parked, sides, &at)?;
-        let fits = order::fits(&ops, &color::left(sides, &ops));
-        Ok(fits.then(|| Form { fits: Some(at), ..Form::of(parked) }))
+        let found = fitted(&body, sides, &at, part, offset)?;
+        Ok(found.map(|(parked, at, _)| Form { fits: Some(at), ..Form::of(parked) }))
     };
     for part in FITTING {
         let Some(mut form) = within(part)? else { continue };

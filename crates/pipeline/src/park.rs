@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A body, where its nodes are, and which of them each old one is.
-type Parked = (Body, Vec<At>, Vec<usize>);
+pub type Parked = (Body, Vec<At>, Vec<usize>);
 
 /// The body, whose nodes are divided between sides, with no more than `room` values at once in
 /// the registers of each, in the order of its nodes and besides those that are carried round or

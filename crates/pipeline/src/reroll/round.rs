@@ -2,6 +2,7 @@
 
 use super::period::Period;
 use crate::body::{Body, From, Node};
+use crate::forms;
 use crate::place::Sides;
 use ciphermill_vcode::{VInst, VKind, VReg};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,9 +74,8 @@ pub fn sides<'s>(sides: &Sides<'s>, body: &Body, round: &Body) -> Sides<'s> {
         let reads = body.nodes.iter().flat_map(|n| &n.reads);
         reads.filter_map(|r| if let From::Outside(v) = r.1 { Some(v) } else { None }).collect()
     };
-    let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
     let read = outside(round);
-    let through = held.len() + outside(body).difference(&read).count();
+    let through = forms::held(body).len() + outside(body).difference(&read).count();
     let mut out = sides.on(sides.machine);
     let clusters = out.pool.len().max(1);
     for (k, pool) in out.pool.iter_mut().enumerate() {

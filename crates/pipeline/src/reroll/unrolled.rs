@@ -2,14 +2,13 @@
 
 use super::period::Period;
 use crate::body::{Body, From};
-use crate::park::park;
-use crate::place::{self, At, Origin, Sides};
+use crate::place::{At, Origin, Sides};
 use crate::search::preset::Preset;
 use crate::search::{Form, Landed, Search, divide};
-use crate::{color, graph, order, partition};
+use crate::{forms, graph, order, partition};
 use ciphermill_vcode::CompileError;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 /// Hundredths of the registers that are left which values may take where some wait in the frame: the first that they do
 /// with.
@@ -99,12 +98,7 @@ pub fn form(
     let ii = graph::least(sides, body)?;
     let at = divide::around(&ordered, sides, search.params, (ii + ii / SLACK, search.seed), &near, &stay);
     for part in FITTING {
-        let room = room(&ordered, sides, &at, part)?;
-        let Some((parked, at, index)) = park(&ordered, &at, sides, &room, offset) else { continue };
-        let ops = place::settle(&parked, sides, &at)?;
-        if !order::fits(&ops, &color::left(sides, &ops)) {
-            continue;
-        }
+        let Some((parked, at, index)) = forms::fitted(&ordered, sides, &at, part, offset)? else { continue };
         if 100 * parked.nodes.len() > (100 + MORE) * n {
             break;
         }
@@ -123,23 +117,11 @@ pub fn form(
 pub fn parked(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Body>, CompileError> {
     let at = partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
     for part in FITTING {
-        let room = room(body, sides, &at, part)?;
-        let Some((parked, at, _)) = park(body, &at, sides, &room, offset) else { continue };
-        let ops = place::settle(&parked, sides, &at)?;
-        if order::fits(&ops, &color::left(sides, &ops)) {
+        if let Some((parked, ..)) = forms::fitted(body, sides, &at, part, offset)? {
             return Ok(Some(parked).filter(|parked| parked.nodes.len() > body.nodes.len()));
         }
     }
     Ok(None)
-}
-
-/// Hundredths of the registers that are left on each cluster beside those of values that are carried round.
-fn room(body: &Body, sides: &Sides<'_>, at: &[At], part: usize) -> Result<Vec<usize>, CompileError> {
-    let left = color::left(sides, &place::settle(body, sides, at)?);
-    let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
-    let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
-    held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
-    Ok(free.iter().map(|f| f * part / 100).collect())
 }
 
 /// A cluster for each node: that of its place in a round; or else that of one that reads it, or that it reads.

@@ -99,6 +99,9 @@ impl Attempt<'_> {
         let left: Vec<_> = left.filter(|l| self.time[l.0].is_none()).collect();
         let slot = |a: &Attempt<'_>, anchor: i64, (i, time, v): (usize, i64, _)| {
             let (row, op) = (a.table.row(anchor + time), &a.ops.ops[i]);
+            if a.table.count[row] >= a.table.width() {
+                return None;
+            }
             match op.variants.contains(&v) {
                 true => a.table.free(row, op, v).map(|unit| (row, v, unit)),
                 // An operand has come from another cluster than in the round.
