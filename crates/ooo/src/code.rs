@@ -148,6 +148,9 @@ impl Code {
         if core.rename.deals_few {
             deal(&mut d.uops);
         }
+        if core.load.renaming_moves {
+            insts.iter().flat_map(|inst| [inst.parts, inst.pair]).for_each(|parts| passed_by(&mut d.uops, parts));
+        }
         let blocks = places.iter().map(|p| (p.inst, (p.func, p.block)));
         for n in misnamed::loads(machine, core, blocks) {
             let pair = if insts[n].pairs { insts[n + 1].pair } else { Parts::default() };
@@ -170,6 +173,15 @@ impl Code {
     pub fn misnamed(&self, number: u32) -> bool {
         let Parts { first, count, .. } = self.insts[number as usize].parts;
         self.uops[first as usize..][..usize::from(count)].iter().any(|u| u.misnamed)
+    }
+}
+
+/// Of an instruction that computes with what it loads, and stores nothing, memory renaming passes the loads by.
+fn passed_by(uops: &mut [Uop], parts: Parts) {
+    let uops = &mut uops[parts.first as usize..][..usize::from(parts.count)];
+    let of = |kind: Kind| uops.iter().any(|u| u.kind == kind);
+    if of(Kind::Compute) && !of(Kind::StoreData) {
+        uops.iter_mut().filter(|u| u.kind == Kind::Load).for_each(|u| u.unnamed = true);
     }
 }
 

@@ -393,6 +393,7 @@ impl<'a> Decomposer<'a> {
             first: [0; FIRST],
             fused: false,
             misnamed: false,
+            unnamed: false,
             stations: u8::from(kind != Kind::Nothing),
             ports: mask,
             class,

@@ -95,6 +95,7 @@ mod tests {
                 first: [0; FIRST],
                 fused: false,
                 misnamed: false,
+                unnamed: false,
                 stations: 1,
                 ports: 1,
                 class: 0,

@@ -27,6 +27,19 @@ pub enum Choice {
     InTurn,
     /// By its lot; but the one with the fewest waiting, where so many more wait in that one.
     Scattered(u32),
+    /// As was seen some cycles before.
+    Delayed(Delayed),
+}
+
+/// A choice by what waited some cycles before. Each port is sent one micro-operation a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delayed {
+    /// So many cycles before.
+    pub cycles: u8,
+    /// Numbers that differ by less are the same; the first queue of equals is chosen.
+    pub step: u16,
+    /// Nothing is sent to any queue while one of them was seen with fewer free places.
+    pub spare: u16,
 }
 
 /// What waits: all together, and in each queue. Numbers of 16 bits, four to a word, that of all first: what a cycle
@@ -40,6 +53,10 @@ pub struct Pending {
     /// The queue that is looked at first.
     pub turn: usize,
     choice: Choice,
+    /// Of a [`Delayed`] choice: `waiting` at the start of this cycle and of those before, the youngest first.
+    seen: Vec<u64>,
+    /// Ports that were sent something in this cycle, as a set.
+    sent: u32,
 }
 
 /// What fits into four bits, of each of the four numbers of a word.
@@ -53,6 +70,13 @@ struct Port {
     word: u8,
     kept: u32,
     added: u64,
+}
+
+/// The number of a queue.
+#[inline(always)]
+fn lane(words: &[u64], queue: usize) -> u32 {
+    let at = queue + 1;
+    (words[at / 4] >> (16 * (at % 4))) as u32 & 0xffff
 }
 
 /// Words that the numbers of so many queues take.
@@ -72,7 +96,10 @@ impl Pending {
         let owner = |q: usize| queues[q].shares.map_or(q, usize::from);
         let mates = |q: usize| (0..queues.len()).filter(|&o| owner(o) == owner(q)).fold(0, |all, o| all | 1 << o);
         let mates = (0..queues.len()).map(mates).collect();
-        Pending { queues: queues.to_vec(), mates, ports, waiting: vec![0; words(queues.len())], turn: 0, choice }
+        let waiting = vec![0; words(queues.len())];
+        let cycles = if let Choice::Delayed(how) = choice { usize::from(how.cycles) } else { 0 };
+        let seen = vec![0; cycles * waiting.len()];
+        Pending { queues: queues.to_vec(), mates, ports, waiting, turn: 0, choice, seen, sent: 0 }
     }
 
     /// Are there queues?
@@ -106,8 +133,13 @@ impl Pending {
 
     #[inline(always)]
     fn count(&self, queue: usize) -> u32 {
-        let lane = queue + 1;
-        (self.waiting[lane / 4] >> (16 * (lane % 4))) as u32 & 0xffff
+        lane(&self.waiting, queue)
+    }
+
+    /// What waited in a queue, as a [`Delayed`] choice sees it.
+    #[inline(always)]
+    fn seen(&self, queue: usize) -> u32 {
+        lane(&self.seen[self.seen.len() - self.waiting.len()..], queue)
     }
 
     #[inline(always)]
@@ -145,6 +177,12 @@ impl Pending {
         for (waiting, leaves) in self.waiting.iter_mut().zip(leaves) {
             *waiting -= std::mem::take(leaves);
         }
+        if !self.seen.is_empty() {
+            let (words, all) = (self.waiting.len(), self.seen.len());
+            self.seen.copy_within(..all - words, words);
+            self.seen[..words].copy_from_slice(&self.waiting);
+            self.sent = 0;
+        }
     }
 
     /// Write down what a cycle takes away: of all, and by fours of the queues, from none of which more leave in a cycle
@@ -173,6 +211,33 @@ impl Pending {
     /// Nothing waits.
     pub fn clear(&mut self) {
         self.waiting.fill(0);
+        self.seen.fill(0);
+        self.sent = 0;
+    }
+
+    /// Write down what a delayed choice goes by.
+    pub fn save_seen(&self, w: &mut Writer) {
+        if self.seen.is_empty() {
+            return;
+        }
+        w.wide(self.sent);
+        for seen in self.seen.chunks(self.waiting.len()) {
+            (0..self.queues.len()).for_each(|q| w.number(u64::from(lane(seen, q))));
+        }
+    }
+
+    /// Set it up again.
+    pub fn restore_seen(&mut self, r: &mut Reader<'_>) {
+        if self.seen.is_empty() {
+            return;
+        }
+        self.sent = r.wide();
+        for seen in self.seen.chunks_mut(self.waiting.len()) {
+            seen.fill(0);
+            for at in 1..=self.queues.len() {
+                seen[at / 4] |= r.number() << (16 * (at % 4));
+            }
+        }
     }
 
     /// What starts on a port in a cycle gives its place back in this one.
@@ -187,6 +252,7 @@ impl Pending {
         let chosen = match self.choice {
             _ if !self.any() => return ports,
             Choice::Scattered(slack) => return self.scatter(ports, own, slack),
+            Choice::Delayed(how) => return self.send(ports, how),
             _ => self.choose(ports),
         };
         let Some((q, several)) = chosen else { return ports };
@@ -199,7 +265,38 @@ impl Pending {
     /// Is there a place for it in one of its queues, of which `own` is one?
     #[inline(always)]
     pub fn has_room(&self, ports: u32, own: u32) -> bool {
+        if let Choice::Delayed(how) = self.choice {
+            return self.takes(ports, how);
+        }
         !self.any() || ports == 0 || !self.full(self.queue(own)) || self.has_other(ports)
+    }
+
+    /// Has no queue too few places, and one that can start this a place and a port that was sent nothing in this cycle?
+    fn takes(&self, ports: u32, how: Delayed) -> bool {
+        let bounded = || self.queues.iter().enumerate().filter(|(_, queue)| queue.entries < u32::MAX);
+        let able = |queue: &Queue| queue.ports & ports != 0;
+        if ports == 0 || !bounded().any(|(_, queue)| able(queue)) {
+            return true;
+        }
+        let short = |(q, queue): (usize, &Queue)| self.seen(q) + u32::from(how.spare) > queue.entries;
+        !bounded().any(short) && bounded().any(|(q, queue)| queue.ports & ports & !self.sent != 0 && !self.full(q))
+    }
+
+    /// The port that this is sent to: of those that were sent nothing in this cycle the one whose queue was seen with the
+    /// fewest waiting, the first of equals.
+    fn send(&mut self, ports: u32, how: Delayed) -> u32 {
+        let able = (0..self.queues.len()).filter(|&q| self.queues[q].ports & ports != 0);
+        let busy = |q: usize| self.queues[q].ports & ports & !self.sent == 0;
+        let chosen = able.min_by_key(|&q| (self.full(q), busy(q), self.seen(q) / u32::from(how.step)));
+        let Some(q) = chosen else { return ports };
+        let own = self.queues[q].ports & ports;
+        if self.queues[q].entries == u32::MAX {
+            return own;
+        }
+        let free = if own & !self.sent == 0 { own } else { own & !self.sent };
+        let port = free & free.wrapping_neg();
+        self.sent |= port;
+        port
     }
 
     fn has_other(&self, ports: u32) -> bool {
@@ -391,6 +488,77 @@ mod tests {
         assert!(!room(&c, 0b01));
         c.advance(17);
         assert!(room(&c, 0b01));
+    }
+
+    /// Two queues of a port each that are seen two cycles late.
+    fn delayed(entries: u32, step: u16, spare: u16) -> Calendar {
+        let queue = |ports| Queue { ports, entries, kept: 0, shares: None };
+        let how = Delayed { cycles: 2, step, spare };
+        Calendar::new(&[queue(0b01), queue(0b10)], Choice::Delayed(how), &[0b11])
+    }
+
+    /// Send one that starts late.
+    fn sent(c: &mut Calendar, ports: u32) -> u32 {
+        let port = c.bind(ports, 0);
+        c.take(port, 1, 0, 40);
+        port
+    }
+
+    #[test]
+    fn what_waits_is_seen_late() {
+        let mut c = delayed(9, 1, 0);
+        // One a cycle: two go to the first before it is seen that one waits there, and three to the second before it is seen
+        // that two do.
+        let ports: Vec<u32> = (1..=5)
+            .map(|t| {
+                let port = sent(&mut c, 0b11);
+                c.advance(t);
+                port
+            })
+            .collect();
+        assert_eq!(ports, [0b01, 0b01, 0b10, 0b10, 0b10]);
+        // Where two are no more than one, two more go to the first.
+        let mut c = delayed(9, 2, 0);
+        let ports = [1, 2, 3, 4].map(|t| {
+            let port = sent(&mut c, 0b11);
+            c.advance(t);
+            port
+        });
+        assert_eq!(ports, [0b01, 0b01, 0b01, 0b10]);
+    }
+
+    #[test]
+    fn a_port_is_sent_one_a_cycle() {
+        let mut c = delayed(9, 1, 0);
+        assert_eq!([sent(&mut c, 0b11), sent(&mut c, 0b11)], [0b01, 0b10]);
+        assert!(!room(&c, 0b11));
+        c.advance(1);
+        assert!(room(&c, 0b11));
+        // The first can start it only there: the other port does not help.
+        sent(&mut c, 0b01);
+        assert_eq!((room(&c, 0b01), room(&c, 0b11)), (false, true));
+    }
+
+    #[test]
+    fn a_queue_seen_with_few_places_stops_all() {
+        let mut c = delayed(3, 1, 2);
+        for t in 1..=2 {
+            sent(&mut c, 0b01);
+            c.advance(t);
+        }
+        // One waits there as it is seen: two places are left. In the next cycle it is two, and one place.
+        assert!(room(&c, 0b10));
+        c.advance(3);
+        assert_eq!((room(&c, 0b01), room(&c, 0b10)), (false, false));
+        // What is no queue's is not stopped. Written down and set up again it is so still.
+        let mut w = Writer::default();
+        c.save(&mut w, 0);
+        let mut other = delayed(3, 1, 2);
+        other.restore(&mut Reader::new(&w.words), 103);
+        assert!(!room(&other, 0b10) && room(&other, 0b100));
+        // They start in 40.
+        other.advance(143);
+        assert!(room(&other, 0b10));
     }
 
     #[test]

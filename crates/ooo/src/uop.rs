@@ -56,6 +56,8 @@ pub struct Uop {
     pub fused: bool,
     /// A load that is taken to read a store that begins elsewhere, until the core knows better.
     pub misnamed: bool,
+    /// A load that memory renaming passes by.
+    pub unnamed: bool,
     /// Reservation stations that it needs, with the other one of its pair.
     pub stations: u8,
     /// Ports it may start on.

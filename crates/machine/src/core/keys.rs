@@ -98,11 +98,14 @@ static RENAME: &[Key] = &[
     may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
     may(
         "queue_choice",
-        Kind::OneOf(&["fewest", "in_turn", "scattered"]),
-        "which of several queues: with the fewest waiting for each unit, one after the other, or by lot (fewest)",
+        Kind::OneOf(&["fewest", "in_turn", "scattered", "delayed"]),
+        "which of several queues: with the fewest waiting for each unit, one after the other, by lot, or with the fewest as seen some cycles before, each unit sent one a cycle (fewest)",
     ),
     may("queue_slack", Kind::Int(0, 1024), "how many more may wait in a queue chosen by lot than in another one (0)"),
     may("deals_few", Kind::Bool, "what few units can do is dealt to their queues in turn, not by lot (false)"),
+    may("queue_delay", Kind::Int(1, 8), "delayed: what waits is seen after so many cycles (1)"),
+    may("queue_step", Kind::Int(1, 1024), "delayed: numbers of waiting that differ by less count as equal (1)"),
+    may("queue_spare", Kind::Int(0, 1024), "delayed: nothing is sent while a queue is seen with fewer free places (0)"),
 ];
 
 static QUEUE: &[Key] = &[
@@ -146,6 +149,7 @@ static LOAD: &[Key] = &[
     may("renamed_cycles", Kind::Int(0, 1000), "cycles from the store's data to such a load's user (0)"),
     may("renaming_distance", Kind::Int(0, 255), "stores between the two, at most (15)"),
     may("renaming_bytes", Kind::Int(1, 64), "bytes such a load has, at least (1)"),
+    may("renaming_moves", Kind::Bool, "no load whose instruction computes with it, unless it stores the result (false)"),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
     may(
         "alias_bytes",

@@ -150,6 +150,12 @@ pub struct Rename {
     pub queue_slack: u32,
     /// By lot: what only some of the units can do that others can is dealt to its queues in turn instead.
     pub deals_few: bool,
+    /// Delayed: by what waited so many cycles before.
+    pub queue_delay: u8,
+    /// Delayed: numbers that differ by less count as equal.
+    pub queue_step: u16,
+    /// Delayed: nothing is sent while a queue has fewer free places.
+    pub queue_spare: u16,
 }
 
 /// `[core.queues.NAME]`: a scheduler of its own.
@@ -175,6 +181,8 @@ pub enum QueueChoice {
     InTurn,
     /// By lot, the same each time; the one with the fewest where more than `queue_slack` more wait in that one.
     Scattered,
+    /// The one that had the fewest waiting some cycles before, the first of equals; each unit is sent one a cycle.
+    Delayed,
 }
 
 /// `[core.retire]`.
@@ -251,6 +259,8 @@ pub struct Load {
     pub renaming_distance: u32,
     /// Bytes such a load has, at least.
     pub renaming_bytes: u32,
+    /// Only loads of instructions that do not compute with them, or store the result there.
+    pub renaming_moves: bool,
     /// Extra cycles of an access across two lines.
     pub split_cycles: u32,
     /// Addresses a multiple of this apart are taken for one another while stores are under

@@ -65,10 +65,14 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             queue_choice: match text(rename, "queue_choice") {
                 Some("in_turn") => QueueChoice::InTurn,
                 Some("scattered") => QueueChoice::Scattered,
+                Some("delayed") => QueueChoice::Delayed,
                 _ => QueueChoice::Fewest,
             },
             queue_slack: number(rename, "queue_slack", 0),
             deals_few: flag(rename, "deals_few"),
+            queue_delay: number(rename, "queue_delay", 1) as u8,
+            queue_step: number(rename, "queue_step", 1) as u16,
+            queue_spare: number(rename, "queue_spare", 0) as u16,
         },
         result_bus: flag(t, "result_bus"),
         queues: queues(b, t)?,
@@ -90,6 +94,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             renamed_cycles: number(load, "renamed_cycles", 0),
             renaming_distance: number(load, "renaming_distance", 15),
             renaming_bytes: number(load, "renaming_bytes", 1),
+            renaming_moves: flag(load, "renaming_moves"),
             split_cycles: number(load, "split_cycles", 0),
             alias_bytes: if load.get("alias_bytes").is_some() { power(load, "alias_bytes", 0)? } else { 0 },
             disambiguation: match text(load, "disambiguation") {

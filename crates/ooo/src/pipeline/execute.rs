@@ -161,7 +161,7 @@ impl Pipeline {
         }
         let mut waited = looks;
         let found = self.stores.find(seen.overlap, looks);
-        let early = self.renamed_load(number, seen, &found, accesses);
+        let early = if uop.unnamed { None } else { self.renamed_load(number, seen, &found, accesses) };
         if early.is_some() {
             // It knew its store.
         } else if let Forwarding::Whole { address, .. } | Forwarding::Part { address, .. } = found

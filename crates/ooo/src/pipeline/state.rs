@@ -20,7 +20,7 @@ use crate::mem::stores::{Store, Stores};
 use crate::opcache::OpCache;
 use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
-use crate::queues::Choice;
+use crate::queues::{Choice, Delayed};
 use crate::sample::{Sampler, Sampling};
 use crate::words::{Reader, Writer};
 use ciphermill_machine::Machine;
@@ -163,6 +163,11 @@ impl Pipeline {
             QueueChoice::Fewest => Choice::Fewest,
             QueueChoice::InTurn => Choice::InTurn,
             QueueChoice::Scattered => Choice::Scattered(core.rename.queue_slack),
+            QueueChoice::Delayed => Choice::Delayed(Delayed {
+                cycles: core.rename.queue_delay,
+                step: core.rename.queue_step,
+                spare: core.rename.queue_spare,
+            }),
         };
         // Units that only a store's data passes through are no class's.
         let through = code.ports.mask(&core.store.data_through);
