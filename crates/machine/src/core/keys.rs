@@ -149,7 +149,11 @@ static LOAD: &[Key] = &[
     may("renamed_cycles", Kind::Int(0, 1000), "cycles from the store's data to such a load's user (0)"),
     may("renaming_distance", Kind::Int(0, 255), "stores between the two, at most (15)"),
     may("renaming_bytes", Kind::Int(1, 64), "bytes such a load has, at least (1)"),
-    may("renaming_moves", Kind::Bool, "no load whose instruction computes with it, unless it stores the result (false)"),
+    may(
+        "renaming_moves",
+        Kind::Bool,
+        "no load whose instruction computes with it, unless it stores the result (false)",
+    ),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
     may(
         "alias_bytes",
