@@ -36,7 +36,7 @@ pub enum Choice {
 pub struct Delayed {
     /// So many cycles before.
     pub cycles: u8,
-    /// Numbers that differ by less are the same; the first queue of equals is chosen.
+    /// Numbers are divided by this before they are compared; the first queue of equals is chosen.
     pub step: u16,
     /// Nothing is sent to any queue while one of them was seen with fewer free places.
     pub spare: u16,
@@ -57,6 +57,8 @@ pub struct Pending {
     seen: Vec<u64>,
     /// Ports that were sent something in this cycle, as a set.
     sent: u32,
+    /// A queue was seen with too few free places.
+    stopped: bool,
 }
 
 /// What fits into four bits, of each of the four numbers of a word.
@@ -99,7 +101,7 @@ impl Pending {
         let waiting = vec![0; words(queues.len())];
         let cycles = if let Choice::Delayed(how) = choice { usize::from(how.cycles) } else { 0 };
         let seen = vec![0; cycles * waiting.len()];
-        Pending { queues: queues.to_vec(), mates, ports, waiting, turn: 0, choice, seen, sent: 0 }
+        Pending { queues: queues.to_vec(), mates, ports, waiting, turn: 0, choice, seen, sent: 0, stopped: false }
     }
 
     /// Are there queues?
@@ -182,6 +184,7 @@ impl Pending {
             self.seen.copy_within(..all - words, words);
             self.seen[..words].copy_from_slice(&self.waiting);
             self.sent = 0;
+            self.look();
         }
     }
 
@@ -213,31 +216,50 @@ impl Pending {
         self.waiting.fill(0);
         self.seen.fill(0);
         self.sent = 0;
+        self.look();
     }
 
-    /// Write down what a delayed choice goes by.
+    /// Has one of the queues too few free places, as they are seen?
+    fn look(&mut self) {
+        let Choice::Delayed(how) = self.choice else { return };
+        self.stopped = (0..self.queues.len()).any(|q| self.short(q, self.seen(q), how));
+    }
+
+    /// Has a queue in which so many wait too few free places?
+    #[inline(always)]
+    fn short(&self, queue: usize, waiting: u32, how: Delayed) -> bool {
+        waiting + u32::from(how.spare) > self.queues[queue].entries
+    }
+
+    /// Write down what a delayed choice goes by, and no more: a number divided, and whether it is too large.
     pub fn save_seen(&self, w: &mut Writer) {
-        if self.seen.is_empty() {
-            return;
-        }
+        let Choice::Delayed(how) = self.choice else { return };
         w.wide(self.sent);
         for seen in self.seen.chunks(self.waiting.len()) {
-            (0..self.queues.len()).for_each(|q| w.number(u64::from(lane(seen, q))));
+            for q in 0..self.queues.len() {
+                let waiting = lane(seen, q);
+                w.number(u64::from(waiting / u32::from(how.step) * 2 + u32::from(self.short(q, waiting, how))));
+            }
         }
     }
 
-    /// Set it up again.
+    /// Set it up again: numbers that come to the same.
     pub fn restore_seen(&mut self, r: &mut Reader<'_>) {
-        if self.seen.is_empty() {
-            return;
-        }
+        let Choice::Delayed(how) = self.choice else { return };
         self.sent = r.wide();
-        for seen in self.seen.chunks_mut(self.waiting.len()) {
-            seen.fill(0);
-            for at in 1..=self.queues.len() {
-                seen[at / 4] |= r.number() << (16 * (at % 4));
+        let words = self.waiting.len();
+        for first in (0..self.seen.len()).step_by(words) {
+            self.seen[first..first + words].fill(0);
+            for q in 0..self.queues.len() {
+                let word = r.number() as u32;
+                let mut waiting = word / 2 * u32::from(how.step);
+                if word & 1 != 0 && !self.short(q, waiting, how) {
+                    waiting = self.queues[q].entries + 1 - u32::from(how.spare);
+                }
+                self.seen[first + (q + 1) / 4] |= u64::from(waiting) << (16 * ((q + 1) % 4));
             }
         }
+        self.look();
     }
 
     /// What starts on a port in a cycle gives its place back in this one.
@@ -265,21 +287,22 @@ impl Pending {
     /// Is there a place for it in one of its queues, of which `own` is one?
     #[inline(always)]
     pub fn has_room(&self, ports: u32, own: u32) -> bool {
-        if let Choice::Delayed(how) = self.choice {
-            return self.takes(ports, how);
+        if let Choice::Delayed(_) = self.choice {
+            return self.takes(ports);
         }
         !self.any() || ports == 0 || !self.full(self.queue(own)) || self.has_other(ports)
     }
 
     /// Has no queue too few places, and one that can start this a place and a port that was sent nothing in this cycle?
-    fn takes(&self, ports: u32, how: Delayed) -> bool {
-        let bounded = || self.queues.iter().enumerate().filter(|(_, queue)| queue.entries < u32::MAX);
-        let able = |queue: &Queue| queue.ports & ports != 0;
-        if ports == 0 || !bounded().any(|(_, queue)| able(queue)) {
-            return true;
+    fn takes(&self, ports: u32) -> bool {
+        let able = self.queues.iter().enumerate().filter(|(_, queue)| queue.ports & ports != 0);
+        let (mut any, mut takes) = (false, false);
+        for (q, queue) in able {
+            let bounded = queue.entries < u32::MAX;
+            any |= bounded;
+            takes |= !bounded || queue.ports & ports & !self.sent != 0 && !self.full(q);
         }
-        let short = |(q, queue): (usize, &Queue)| self.seen(q) + u32::from(how.spare) > queue.entries;
-        !bounded().any(short) && bounded().any(|(q, queue)| queue.ports & ports & !self.sent != 0 && !self.full(q))
+        !any || takes && !self.stopped
     }
 
     /// The port that this is sent to: of those that were sent nothing in this cycle the one whose queue was seen with the

@@ -104,7 +104,11 @@ static RENAME: &[Key] = &[
     may("queue_slack", Kind::Int(0, 1024), "how many more may wait in a queue chosen by lot than in another one (0)"),
     may("deals_few", Kind::Bool, "what few units can do is dealt to their queues in turn, not by lot (false)"),
     may("queue_delay", Kind::Int(1, 8), "delayed: what waits is seen after so many cycles (1)"),
-    may("queue_step", Kind::Int(1, 1024), "delayed: numbers of waiting that differ by less count as equal (1)"),
+    may(
+        "queue_step",
+        Kind::Int(1, 1024),
+        "delayed: numbers of waiting are divided by this before they are compared (1)",
+    ),
     may("queue_spare", Kind::Int(0, 1024), "delayed: nothing is sent while a queue is seen with fewer free places (0)"),
 ];
 

@@ -152,7 +152,7 @@ pub struct Rename {
     pub deals_few: bool,
     /// Delayed: by what waited so many cycles before.
     pub queue_delay: u8,
-    /// Delayed: numbers that differ by less count as equal.
+    /// Delayed: numbers are divided by this before they are compared.
     pub queue_step: u16,
     /// Delayed: nothing is sent while a queue has fewer free places.
     pub queue_spare: u16,
