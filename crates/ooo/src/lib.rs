@@ -43,6 +43,7 @@ pub mod decompose;
 pub mod events;
 mod front;
 mod lanes;
+mod late;
 mod live;
 pub mod log;
 mod lots;

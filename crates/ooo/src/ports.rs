@@ -163,7 +163,7 @@ impl Calendar {
             self.save_lanes(&self.ending, w, first);
         }
         w.number(self.pending.turn as u64);
-        self.pending.save_seen(w);
+        self.pending.save_late(w);
     }
 
     /// By 64 cycles of each port, where there is something in them.
@@ -212,7 +212,7 @@ impl Calendar {
             self.restore_lanes(r, now, true);
         }
         self.pending.turn = r.number() as usize;
-        self.pending.restore_seen(r);
+        self.pending.restore_late(r);
     }
 
     fn restore_lanes(&mut self, r: &mut Reader<'_>, now: u64, ending: bool) {

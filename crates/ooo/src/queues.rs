@@ -3,6 +3,7 @@
 //! When it is renamed, a micro-operation is sent to one of the queues that have a port for it, and it starts on a port of
 //! that one. A queue that is full stops renaming, where there is no other one for it.
 
+use crate::late::{Delayed, Late, lane};
 use crate::words::{Reader, Writer};
 
 /// A scheduler: its ports, as a set, and how many wait in it.
@@ -31,17 +32,6 @@ pub enum Choice {
     Delayed(Delayed),
 }
 
-/// A choice by what waited some cycles before. Each port is sent one micro-operation a cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delayed {
-    /// So many cycles before.
-    pub cycles: u8,
-    /// Numbers are divided by this before they are compared; the first queue of equals is chosen.
-    pub step: u16,
-    /// Nothing is sent to any queue while one of them was seen with fewer free places.
-    pub spare: u16,
-}
-
 /// What waits: all together, and in each queue. Numbers of 16 bits, four to a word, that of all first: what a cycle
 /// takes away is taken from all of them at once.
 pub struct Pending {
@@ -53,12 +43,8 @@ pub struct Pending {
     /// The queue that is looked at first.
     pub turn: usize,
     choice: Choice,
-    /// Of a [`Delayed`] choice: `waiting` at the start of this cycle and of those before, the youngest first.
-    seen: Vec<u64>,
-    /// Ports that were sent something in this cycle, as a set.
-    sent: u32,
-    /// A queue was seen with too few free places.
-    stopped: bool,
+    /// Of a delayed choice.
+    late: Option<Late>,
 }
 
 /// What fits into four bits, of each of the four numbers of a word.
@@ -72,13 +58,6 @@ struct Port {
     word: u8,
     kept: u32,
     added: u64,
-}
-
-/// The number of a queue.
-#[inline(always)]
-fn lane(words: &[u64], queue: usize) -> u32 {
-    let at = queue + 1;
-    (words[at / 4] >> (16 * (at % 4))) as u32 & 0xffff
 }
 
 /// Words that the numbers of so many queues take.
@@ -99,9 +78,9 @@ impl Pending {
         let mates = |q: usize| (0..queues.len()).filter(|&o| owner(o) == owner(q)).fold(0, |all, o| all | 1 << o);
         let mates = (0..queues.len()).map(mates).collect();
         let waiting = vec![0; words(queues.len())];
-        let cycles = if let Choice::Delayed(how) = choice { usize::from(how.cycles) } else { 0 };
-        let seen = vec![0; cycles * waiting.len()];
-        Pending { queues: queues.to_vec(), mates, ports, waiting, turn: 0, choice, seen, sent: 0, stopped: false }
+        let bounds = queues.iter().map(|q| (q.ports, q.entries)).collect();
+        let late = if let Choice::Delayed(how) = choice { Some(Late::new(how, bounds, waiting.len())) } else { None };
+        Pending { queues: queues.to_vec(), mates, ports, waiting, turn: 0, choice, late }
     }
 
     /// Are there queues?
@@ -136,12 +115,6 @@ impl Pending {
     #[inline(always)]
     fn count(&self, queue: usize) -> u32 {
         lane(&self.waiting, queue)
-    }
-
-    /// What waited in a queue, as a [`Delayed`] choice sees it.
-    #[inline(always)]
-    fn seen(&self, queue: usize) -> u32 {
-        lane(&self.seen[self.seen.len() - self.waiting.len()..], queue)
     }
 
     #[inline(always)]
@@ -179,12 +152,8 @@ impl Pending {
         for (waiting, leaves) in self.waiting.iter_mut().zip(leaves) {
             *waiting -= std::mem::take(leaves);
         }
-        if !self.seen.is_empty() {
-            let (words, all) = (self.waiting.len(), self.seen.len());
-            self.seen.copy_within(..all - words, words);
-            self.seen[..words].copy_from_slice(&self.waiting);
-            self.sent = 0;
-            self.look();
+        if let Some(late) = &mut self.late {
+            late.step(&self.waiting);
         }
     }
 
@@ -214,52 +183,17 @@ impl Pending {
     /// Nothing waits.
     pub fn clear(&mut self) {
         self.waiting.fill(0);
-        self.seen.fill(0);
-        self.sent = 0;
-        self.look();
+        self.late.iter_mut().for_each(Late::clear);
     }
 
-    /// Has one of the queues too few free places, as they are seen?
-    fn look(&mut self) {
-        let Choice::Delayed(how) = self.choice else { return };
-        self.stopped = (0..self.queues.len()).any(|q| self.short(q, self.seen(q), how));
+    /// Write down what a delayed choice goes by.
+    pub fn save_late(&self, w: &mut Writer) {
+        self.late.iter().for_each(|late| late.save(w));
     }
 
-    /// Has a queue in which so many wait too few free places?
-    #[inline(always)]
-    fn short(&self, queue: usize, waiting: u32, how: Delayed) -> bool {
-        waiting + u32::from(how.spare) > self.queues[queue].entries
-    }
-
-    /// Write down what a delayed choice goes by, and no more: a number divided, and whether it is too large.
-    pub fn save_seen(&self, w: &mut Writer) {
-        let Choice::Delayed(how) = self.choice else { return };
-        w.wide(self.sent);
-        for seen in self.seen.chunks(self.waiting.len()) {
-            for q in 0..self.queues.len() {
-                let waiting = lane(seen, q);
-                w.number(u64::from(waiting / u32::from(how.step) * 2 + u32::from(self.short(q, waiting, how))));
-            }
-        }
-    }
-
-    /// Set it up again: numbers that come to the same.
-    pub fn restore_seen(&mut self, r: &mut Reader<'_>) {
-        let Choice::Delayed(how) = self.choice else { return };
-        self.sent = r.wide();
-        let words = self.waiting.len();
-        for first in (0..self.seen.len()).step_by(words) {
-            self.seen[first..first + words].fill(0);
-            for q in 0..self.queues.len() {
-                let word = r.number() as u32;
-                let mut waiting = word / 2 * u32::from(how.step);
-                if word & 1 != 0 && !self.short(q, waiting, how) {
-                    waiting = self.queues[q].entries + 1 - u32::from(how.spare);
-                }
-                self.seen[first + (q + 1) / 4] |= u64::from(waiting) << (16 * ((q + 1) % 4));
-            }
-        }
-        self.look();
+    /// Set it up again.
+    pub fn restore_late(&mut self, r: &mut Reader<'_>) {
+        self.late.iter_mut().for_each(|late| late.restore(r));
     }
 
     /// What starts on a port in a cycle gives its place back in this one.
@@ -274,7 +208,7 @@ impl Pending {
         let chosen = match self.choice {
             _ if !self.any() => return ports,
             Choice::Scattered(slack) => return self.scatter(ports, own, slack),
-            Choice::Delayed(how) => return self.send(ports, how),
+            Choice::Delayed(_) => return self.send(ports),
             _ => self.choose(ports),
         };
         let Some((q, several)) = chosen else { return ports };
@@ -287,39 +221,18 @@ impl Pending {
     /// Is there a place for it in one of its queues, of which `own` is one?
     #[inline(always)]
     pub fn has_room(&self, ports: u32, own: u32) -> bool {
-        if let Choice::Delayed(_) = self.choice {
-            return self.takes(ports);
+        if let Some(late) = &self.late {
+            return late.takes(ports, |q| self.full(q));
         }
         !self.any() || ports == 0 || !self.full(self.queue(own)) || self.has_other(ports)
     }
 
-    /// Has no queue too few places, and one that can start this a place and a port that was sent nothing in this cycle?
-    fn takes(&self, ports: u32) -> bool {
-        let able = self.queues.iter().enumerate().filter(|(_, queue)| queue.ports & ports != 0);
-        let (mut any, mut takes) = (false, false);
-        for (q, queue) in able {
-            let bounded = queue.entries < u32::MAX;
-            any |= bounded;
-            takes |= !bounded || queue.ports & ports & !self.sent != 0 && !self.full(q);
-        }
-        !any || takes && !self.stopped
-    }
-
-    /// The port that this is sent to: of those that were sent nothing in this cycle the one whose queue was seen with the
-    /// fewest waiting, the first of equals.
-    fn send(&mut self, ports: u32, how: Delayed) -> u32 {
-        let able = (0..self.queues.len()).filter(|&q| self.queues[q].ports & ports != 0);
-        let busy = |q: usize| self.queues[q].ports & ports & !self.sent == 0;
-        let chosen = able.min_by_key(|&q| (self.full(q), busy(q), self.seen(q) / u32::from(how.step)));
-        let Some(q) = chosen else { return ports };
-        let own = self.queues[q].ports & ports;
-        if self.queues[q].entries == u32::MAX {
-            return own;
-        }
-        let free = if own & !self.sent == 0 { own } else { own & !self.sent };
-        let port = free & free.wrapping_neg();
-        self.sent |= port;
-        port
+    /// The port that a delayed choice sends it to.
+    fn send(&mut self, ports: u32) -> u32 {
+        let Some(late) = &self.late else { return ports };
+        let (own, sent) = late.port(ports, |q| self.full(q));
+        self.late.iter_mut().for_each(|late| late.sent |= sent);
+        own
     }
 
     fn has_other(&self, ports: u32) -> bool {
@@ -511,77 +424,6 @@ mod tests {
         assert!(!room(&c, 0b01));
         c.advance(17);
         assert!(room(&c, 0b01));
-    }
-
-    /// Two queues of a port each that are seen two cycles late.
-    fn delayed(entries: u32, step: u16, spare: u16) -> Calendar {
-        let queue = |ports| Queue { ports, entries, kept: 0, shares: None };
-        let how = Delayed { cycles: 2, step, spare };
-        Calendar::new(&[queue(0b01), queue(0b10)], Choice::Delayed(how), &[0b11])
-    }
-
-    /// Send one that starts late.
-    fn sent(c: &mut Calendar, ports: u32) -> u32 {
-        let port = c.bind(ports, 0);
-        c.take(port, 1, 0, 40);
-        port
-    }
-
-    #[test]
-    fn what_waits_is_seen_late() {
-        let mut c = delayed(9, 1, 0);
-        // One a cycle: two go to the first before it is seen that one waits there, and three to the second before it is seen
-        // that two do.
-        let ports: Vec<u32> = (1..=5)
-            .map(|t| {
-                let port = sent(&mut c, 0b11);
-                c.advance(t);
-                port
-            })
-            .collect();
-        assert_eq!(ports, [0b01, 0b01, 0b10, 0b10, 0b10]);
-        // Where two are no more than one, two more go to the first.
-        let mut c = delayed(9, 2, 0);
-        let ports = [1, 2, 3, 4].map(|t| {
-            let port = sent(&mut c, 0b11);
-            c.advance(t);
-            port
-        });
-        assert_eq!(ports, [0b01, 0b01, 0b01, 0b10]);
-    }
-
-    #[test]
-    fn a_port_is_sent_one_a_cycle() {
-        let mut c = delayed(9, 1, 0);
-        assert_eq!([sent(&mut c, 0b11), sent(&mut c, 0b11)], [0b01, 0b10]);
-        assert!(!room(&c, 0b11));
-        c.advance(1);
-        assert!(room(&c, 0b11));
-        // The first can start it only there: the other port does not help.
-        sent(&mut c, 0b01);
-        assert_eq!((room(&c, 0b01), room(&c, 0b11)), (false, true));
-    }
-
-    #[test]
-    fn a_queue_seen_with_few_places_stops_all() {
-        let mut c = delayed(3, 1, 2);
-        for t in 1..=2 {
-            sent(&mut c, 0b01);
-            c.advance(t);
-        }
-        // One waits there as it is seen: two places are left. In the next cycle it is two, and one place.
-        assert!(room(&c, 0b10));
-        c.advance(3);
-        assert_eq!((room(&c, 0b01), room(&c, 0b10)), (false, false));
-        // What is no queue's is not stopped. Written down and set up again it is so still.
-        let mut w = Writer::default();
-        c.save(&mut w, 0);
-        let mut other = delayed(3, 1, 2);
-        other.restore(&mut Reader::new(&w.words), 103);
-        assert!(!room(&other, 0b10) && room(&other, 0b100));
-        // They start in 40.
-        other.advance(143);
-        assert!(room(&other, 0b10));
     }
 
     #[test]
