@@ -37,6 +37,13 @@ impl Lanes {
         self.bits[at][port % PORTS] |= 1 << (cycle % 64);
     }
 
+    /// It is free again in a cycle.
+    #[inline(always)]
+    pub fn unset(&mut self, port: usize, cycle: u64) {
+        let at = self.at(cycle);
+        self.bits[at][port % PORTS] &= !(1 << (cycle % 64));
+    }
+
     /// The 64 cycles with this one are over, or forgotten.
     pub fn clear(&mut self, cycle: u64) {
         let at = self.at(cycle);

@@ -17,12 +17,13 @@
 //!    reservation station for each of a pair: one is free in the cycle after its
 //!    tenant has started,
 //! 3. *started* `rename.stages` after that at the earliest, when its operands
-//!    are there and a port is free ([`ports`]): the oldest first,
+//!    are there and a port is free ([`ports`]): the oldest first, but for
+//!    what is [`overtaken`],
 //! 4. *ended* its latency later, which is when a user can start; a load's latency
 //!    is that of a store that forwards ([`mem::stores`]) or of the memory system ([`mem`]),
 //! 5. *retired*, in order, `retire.width` a cycle.
 //!
-//! Since every rule only looks at older micro-operations, one pass in program
+//! Since every other rule only looks at older micro-operations, one pass in program
 //! order gives the cycles that stepping through all of them cycle by cycle
 //! would give; what is not exact is named where it stands (ports taken for
 //! several cycles, state of caches in program order).
@@ -50,6 +51,7 @@ mod lots;
 mod mem;
 mod misnamed;
 mod opcache;
+mod overtaken;
 mod parts;
 mod pipeline;
 mod ports;

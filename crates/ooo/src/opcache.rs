@@ -14,7 +14,10 @@
 //! * A jump whose last byte lies in a block in which no entry begins takes the place of one, in a cycle of its own
 //!   where two have been read.
 //! * No two jumps back are followed in one cycle.
-//! * A set (by the block's number) has so many entries; blocks leave it, the one used longest ago first. A block that
+//! * A set (by the block's number) has room for the instructions of so many entries; blocks leave it, the one used longest
+//!   ago first. On other cores (`fetch.entry_breaks`) an instruction that runs on into the next block ends its entry, and
+//!   each entry takes a whole one of its set: on an EPYC Genoa (Zen 4), 2026-11-28, moves of six bytes fill it with 448 to
+//!   480 blocks, those of five with 384 to 400, those of four with 384 to 432, those of three with 240 to 288. A block that
 //!   is not there, and what follows it to the next jump, is fetched in aligned pieces of `fetch.missed_bytes`, one a
 //!   cycle, and decoded, `fetch.missed_instructions` a cycle: 5,550 moves of three bytes, of which all but a few would
 //!   be found, take as long as if none were.
@@ -27,6 +30,7 @@
 use crate::code::Code;
 use crate::words::{Reader, Writer};
 use ciphermill_machine::core::Fetch;
+use std::collections::BTreeMap;
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -42,14 +46,14 @@ const LONG_AGO: u64 = 63;
 
 /// Which blocks are there.
 pub struct OpCache {
-    /// Of each set, blocks and the instructions in them, the one used last at the end.
+    /// Of each set, blocks and the instructions that they have room for, the one used last at the end.
     sets: Vec<Vec<(u32, u32)>>,
     /// Instructions of a set.
     room: u32,
     shift: u32,
-    /// The program's first block, and the instructions that begin in each.
+    /// The program's first block, and what each takes.
     first: u32,
-    instructions: Vec<u32>,
+    takes: Vec<u32>,
 }
 
 impl OpCache {
@@ -59,19 +63,16 @@ impl OpCache {
             return None;
         }
         let shift = fetch.bytes.trailing_zeros();
-        let blocks = || code.insts.iter().filter(|i| i.bytes > 0).map(|i| i.addr >> shift);
-        let first = blocks().min().unwrap_or(0);
-        let mut instructions = vec![0; blocks().max().map_or(0, |last| last - first + 1) as usize];
         let mut second = false;
-        for inst in code.insts.iter().filter(|i| i.bytes > 0) {
-            if !second {
-                instructions[((inst.addr >> shift) - first) as usize] += 1;
-            }
-            second = inst.pairs && !second;
-        }
+        let insts = code.insts.iter().filter(|i| i.bytes > 0).map(|i| {
+            let first = !second;
+            second = i.pairs && first;
+            (i.addr, u32::from(i.bytes), first)
+        });
+        let (first, takes) = taken(fetch, insts);
         let ways = fetch.entry_ways.clamp(1, fetch.entries);
         let sets = vec![vec![]; (fetch.entries / ways).max(1) as usize];
-        Some(OpCache { sets, room: ways * fetch.entry, shift, first, instructions })
+        Some(OpCache { sets, room: ways * fetch.entry, shift, first, takes })
     }
 
     /// Is the block of an address there? From now on it is.
@@ -84,13 +85,36 @@ impl OpCache {
             set[place..].rotate_left(1);
             return true;
         }
-        let here = self.instructions.get(block.wrapping_sub(self.first) as usize).copied().unwrap_or(0);
+        let here = self.takes.get(block.wrapping_sub(self.first) as usize).copied().unwrap_or(0);
         set.push((block, here.min(self.room)));
         while set.iter().map(|b| b.1).sum::<u32>() > self.room {
             set.remove(0);
         }
         false
     }
+}
+
+/// The first block of a program, and the instructions for which each takes room; of its own instructions the addresses,
+/// bytes, and whether they are not the second of a fused pair.
+fn taken(fetch: &Fetch, insts: impl Iterator<Item = (u32, u32, bool)>) -> (u32, Vec<u32>) {
+    let mut blocks = BTreeMap::new();
+    let mut filled = fetch.entry;
+    for (addr, bytes, counts) in insts {
+        let (block, last) = (addr / fetch.bytes, (addr + bytes - 1) / fetch.bytes);
+        let takes = blocks.entry(block).or_insert(0);
+        if counts && filled == fetch.entry {
+            filled = 0;
+            *takes += if fetch.entry_breaks { fetch.entry } else { 0 };
+        }
+        filled += u32::from(counts);
+        *takes += u32::from(counts && !fetch.entry_breaks);
+        if last != block {
+            filled = fetch.entry;
+        }
+    }
+    let first = blocks.keys().next().copied().unwrap_or(0);
+    let end = blocks.keys().last().map_or(0, |last| last - first + 1);
+    (first, (first..first + end).map(|block| blocks.get(&block).copied().unwrap_or(0)).collect())
 }
 
 /// What has been read of it, and where fetch stands.
@@ -355,9 +379,27 @@ mod tests {
         }
     }
 
+    /// What three blocks take of instructions of so many bytes.
+    fn of(bytes: u32, entry_breaks: bool) -> Vec<u32> {
+        let fetch = Fetch { bytes: 64, entry: 9, entry_breaks, ..Fetch::default() };
+        taken(&fetch, (0..192 / bytes).map(|n| (n * bytes, bytes, true))).1
+    }
+
+    #[test]
+    fn what_a_block_takes() {
+        // Of six bytes ten or eleven begin in a block, and the eleventh and the 22nd run on into the next: entries of nine and
+        // two, nine and two, nine and one.
+        assert_eq!(of(6, false), [11, 11, 10]);
+        assert_eq!(of(6, true), [18, 18, 18]);
+        // None of four bytes runs on: sixteen are an entry and seven of the next, which has two of the next block's.
+        assert_eq!(of(4, true), [18, 18, 18]);
+        // Eight of eight bytes and the first of the next block are an entry.
+        assert_eq!(of(8, true), [9, 9, 9]);
+    }
+
     #[test]
     fn a_set_forgets_what_was_used_longest_ago() {
-        let mut cache = OpCache { sets: vec![vec![]; 2], room: 12, shift: 6, first: 0, instructions: vec![6; 8] };
+        let mut cache = OpCache { sets: vec![vec![]; 2], room: 12, shift: 6, first: 0, takes: vec![6; 8] };
         let mut finds = |block: u32| cache.finds(block << 6);
         assert_eq!([0, 1, 2, 0, 1].map(&mut finds), [false, false, false, true, true]);
         // Blocks 0, 2 and 4 are in one set, which has room for two of them.

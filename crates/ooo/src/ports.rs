@@ -6,7 +6,8 @@
 //! older one gets it: what a scheduler that picks the oldest does. (Where a port
 //! is taken for several cycles, an older micro-operation that becomes ready
 //! within them would find it taken in hardware; here the younger one goes
-//! behind it.)
+//! behind it. And where two results of a port cannot come in one cycle,
+//! some cores let a younger one come first: [`crate::overtaken`].)
 //!
 //! Where a core has several queues ([`crate::queues`]), a micro-operation is sent to one of them when it is renamed, and
 //! starts on a port of that one.
@@ -15,6 +16,7 @@
 //! is a ring that grows when something starts further ahead than it reaches.
 
 use crate::lanes::Lanes;
+use crate::overtaken::Overtaken;
 use crate::queues::{Choice, Pending, Queue};
 use crate::words::{Reader, Writer};
 
@@ -25,6 +27,10 @@ pub struct Calendar {
     /// Cycles in which a computation ends there, where only one can.
     ending: Lanes,
     result_bus: bool,
+    /// Of these some can be taken by younger ones.
+    pub overtaken: Overtaken,
+    /// From when on the last one that was looked for a place for could start.
+    ready: u64,
     /// By cycle, what no longer waits from the next one on: [`Pending::leave`].
     leaves: Vec<u64>,
     /// Cycles, a power of two, less one.
@@ -61,6 +67,8 @@ impl Calendar {
             taken: Lanes::new(len),
             ending: Lanes::new(len),
             result_bus: false,
+            overtaken: Overtaken::new(0, [].into_iter()),
+            ready: 0,
             leaves: vec![0; len * pending.words()],
             mask: len - 1,
             now: 0,
@@ -90,6 +98,7 @@ impl Calendar {
             leaves[to..to + words].copy_from_slice(&self.leaves[from..from + words]);
         }
         (self.taken, self.ending) = (self.taken.grown(len, self.now), self.ending.grown(len, self.now));
+        self.overtaken.grow(len, self.now);
         (self.leaves, self.mask) = (leaves, len - 1);
     }
 
@@ -116,7 +125,9 @@ impl Calendar {
         if self.now.is_multiple_of(64) {
             self.taken.clear(self.now - 1);
             self.ending.clear(self.now - 1);
+            self.overtaken.over(self.now - 1);
         }
+        self.overtaken.forget(self.now);
     }
 
     /// Micro-operations in the reservation stations.
@@ -134,6 +145,7 @@ impl Calendar {
     pub fn restart(&mut self, at: u64) {
         self.taken.clear_all();
         self.ending.clear_all();
+        self.overtaken.clear();
         self.leaves.fill(0);
         (self.now, self.last) = (at, at);
         self.pending.clear();
@@ -161,6 +173,8 @@ impl Calendar {
         self.save_lanes(&self.taken, w, first);
         if self.result_bus {
             self.save_lanes(&self.ending, w, first);
+            self.overtaken.save(w, first, self.now);
+            self.save_lanes(&self.overtaken.long, w, first);
         }
         w.number(self.pending.turn as u64);
         self.pending.save_late(w);
@@ -197,6 +211,7 @@ impl Calendar {
         for t in (self.now..=self.last + 64).step_by(64) {
             self.taken.clear(t);
             self.ending.clear(t);
+            self.overtaken.over(t);
         }
         self.pending.clear();
         (self.now, self.last) = (now, now);
@@ -207,22 +222,28 @@ impl Calendar {
             self.pending.restore(&mut self.leaves[at..at + words], r);
             self.last = t;
         }
-        self.restore_lanes(r, now, false);
+        self.restore_lanes(r, now, Of::Taken);
         if self.result_bus {
-            self.restore_lanes(r, now, true);
+            self.restore_lanes(r, now, Of::Ending);
+            self.overtaken.restore(r, now);
+            self.restore_lanes(r, now, Of::Long);
         }
         self.pending.turn = r.number() as usize;
         self.pending.restore_late(r);
     }
 
-    fn restore_lanes(&mut self, r: &mut Reader<'_>, now: u64, ending: bool) {
+    fn restore_lanes(&mut self, r: &mut Reader<'_>, now: u64, of: Of) {
         for _ in 0..r.number() {
             let (from, port) = (r.after(now), r.number() as usize);
             let mut taken = u64::from(r.wide()) | u64::from(r.wide()) << 32;
             self.reach(from + 64);
             while taken != 0 {
                 let t = from + u64::from(taken.trailing_zeros());
-                let lanes = if ending { &mut self.ending } else { &mut self.taken };
+                let lanes = match of {
+                    Of::Taken => &mut self.taken,
+                    Of::Ending => &mut self.ending,
+                    Of::Long => &mut self.overtaken.long,
+                };
                 lanes.set(port, t);
                 self.last = self.last.max(t);
                 taken &= taken - 1;
@@ -260,9 +281,9 @@ impl Calendar {
         best
     }
 
-    /// Computations of one port end in different cycles from now on.
-    pub fn set_result_bus(&mut self, on: bool) {
-        self.result_bus = on;
+    /// Computations of one port end in different cycles from now on; some are overtaken.
+    pub fn set_result_bus(&mut self, on: bool, overtaken: Overtaken) {
+        (self.result_bus, self.overtaken) = (on, overtaken);
     }
 
     /// The first cycle from `from` on in which one of the ports is free, for what takes it for `busy` cycles and
@@ -271,6 +292,7 @@ impl Calendar {
     pub fn find(&mut self, ports: u32, busy: u16, latency: u16, from: u64) -> (u64, u32) {
         let result = if self.result_bus { u64::from(latency) } else { 0 };
         self.reach(from + 64 + u64::from(busy).max(result));
+        self.ready = from;
         let only_one = ports & (ports - 1) == 0;
         let free = self.free(ports, from, busy, result);
         if only_one && free != 0 {
@@ -327,7 +349,7 @@ impl Calendar {
             taken |= self.taken.window(port, from + later);
         }
         if result > 0 {
-            taken |= self.ending.window(port, from + result);
+            taken |= self.ending.window(port, from + result) & !self.overtaken.yields(port, from, result);
         }
         !taken
     }
@@ -363,16 +385,40 @@ impl Calendar {
         let last = end.max(free).max(back);
         self.reach(last);
         self.last = self.last.max(last);
-        if self.result_bus && latency > 0 {
-            self.ending.set(i, end);
-        }
         self.taken.set(i, at);
+        if self.result_bus && latency > 0 {
+            self.ends(i, u64::from(latency), at);
+        }
         for t in at + 1..free {
             self.taken.set(i, t);
         }
         self.starts[i] += 1;
         let (leaves, back) = (self.at(at), self.at(back));
         self.pending.enters(port, &mut self.leaves, leaves, back);
+    }
+
+    /// A computation that starts then makes its result; one that would have made its own then comes later.
+    #[inline(always)]
+    fn ends(&mut self, port: usize, latency: u64, at: u64) {
+        if self.ending.window(port, at + latency) & 1 != 0 {
+            // Each that waits takes its own cycle, and keeps no more than two from others.
+            self.reach(at + BEHIND + 4 * u64::from(self.pending.all()));
+            self.overtaken.ends(port, at + latency);
+            if let Some((from, to)) = self.overtaken.overtake(port, at + latency, &mut self.taken, &mut self.ending) {
+                let old = [from, self.pending.gives_back(1 << port, from)].map(|t| self.at(t));
+                let back = self.pending.gives_back(1 << port, to);
+                self.reach(back + BEHIND);
+                self.last = self.last.max(back).max(to + latency);
+                let new = [to, back].map(|t| self.at(t));
+                self.pending.moves(1 << port, &mut self.leaves, old, new);
+            }
+        }
+        self.ending.set(port, at + latency);
+        if self.overtaken.on(port, latency) {
+            self.overtaken.enters(port, latency, self.ready, at, &mut self.taken);
+        } else {
+            self.overtaken.ends(port, at + latency);
+        }
     }
 
     /// Something waits until `at` and never starts.
@@ -382,6 +428,13 @@ impl Calendar {
         let at = self.at(at);
         self.pending.enters_for_ever(&mut self.leaves[at]);
     }
+}
+
+/// What cycles of a port are written down.
+enum Of {
+    Taken,
+    Ending,
+    Long,
 }
 
 /// Cycles that are looked at behind one that is reached: the rest of its 64, and the next.
@@ -473,7 +526,7 @@ mod tests {
     #[test]
     fn two_results_of_a_port_in_one_cycle() {
         let mut c = Calendar::new(&[], Choice::First, &[0b01, 0b11]);
-        c.set_result_bus(true);
+        c.set_result_bus(true, Overtaken::new(0, [].into_iter()));
         // A product starts in 4 and ends in 7: nothing of one cycle starts there in 6, but in 5 it does.
         c.take(0b01, 1, 3, 4);
         assert_eq!([4, 5, 6].map(|from| c.find(0b01, 1, 1, from).0), [5, 5, 7]);

@@ -140,6 +140,15 @@ impl Pending {
         leaves[back + usize::from(word)] += added;
     }
 
+    /// One that waits starts in another cycle, and gives its place back in another one.
+    pub fn moves(&self, port: u32, leaves: &mut [u64], old: [usize; 2], new: [usize; 2]) {
+        let Port { word, added, .. } = *self.port(port);
+        leaves[old[0]] -= 1;
+        leaves[old[1] + usize::from(word)] -= added;
+        leaves[new[0]] += 1;
+        leaves[new[1] + usize::from(word)] += added;
+    }
+
     /// One more waits for nothing.
     pub fn enters_for_ever(&mut self, leaves: &mut u64) {
         self.waiting[0] += 1;

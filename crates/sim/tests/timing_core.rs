@@ -772,6 +772,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         &|c| {
             (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
             (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
+            c.result_patience = 2;
             c.store.data_through = vec![0];
         },
         &|c| {
@@ -788,6 +789,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         &|c| {
             (c.fetch.bytes, c.fetch.entry, c.fetch.entries, c.fetch.entry_ways) = (16, 2, 4, 1);
             (c.fetch.missed_bytes, c.fetch.missed_instructions, c.fetch.queue) = (8, 3, 9);
+            c.fetch.entry_breaks = true;
             c.prefetch.code_lines = 2;
         },
         // Two queues with places together; a store's data passes through a unit that nothing else has.

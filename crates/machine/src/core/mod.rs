@@ -26,6 +26,9 @@ pub struct Core {
     pub rename: Rename,
     /// Two computations of one unit do not end in the same cycle.
     pub result_bus: bool,
+    /// A younger computation takes the cycle of an older one's result until that has met another one's so often in a row; 0:
+    /// none does.
+    pub result_patience: u8,
     /// Schedulers, each of some units; none: one for all.
     pub queues: Vec<Queue>,
     pub retire: Retire,
@@ -52,6 +55,8 @@ pub struct Fetch {
     /// Entries of the op cache, and of a set of it; 0: it holds everything.
     pub entries: u32,
     pub entry_ways: u32,
+    /// An instruction that runs on into the next block ends its entry, which has a whole one of its set.
+    pub entry_breaks: bool,
     /// What is decoded a cycle where it misses: an aligned piece of so many bytes, and instructions (0: all).
     pub missed_bytes: u32,
     pub missed_instructions: u32,

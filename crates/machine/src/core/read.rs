@@ -29,6 +29,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             entry: number(fetch, "entry", 0),
             entries: number(fetch, "entries", 0),
             entry_ways: number(fetch, "entry_ways", 16),
+            entry_breaks: flag(fetch, "entry_breaks"),
             missed_bytes: power(fetch, "missed_bytes", 16)?,
             missed_instructions: number(fetch, "missed_instructions", 0),
             stages: number(fetch, "stages", 0),
@@ -75,6 +76,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             queue_spare: number(rename, "queue_spare", 0) as u16,
         },
         result_bus: flag(t, "result_bus"),
+        result_patience: number(t, "result_patience", 0) as u8,
         queues: queues(b, t)?,
         retire: Retire { width: number(retire, "width", 1), recovers: text(retire, "recovery") == Some("retirement") },
         load: Load {

@@ -222,7 +222,7 @@ impl Pipeline {
             self.note(row);
             return;
         }
-        self.occupy(uop, port, start);
+        self.occupy(lists, uop, port, start);
         self.calendar.pass(other, start);
         self.last_start = start;
         self.tally.dispatched += 1;

@@ -52,7 +52,7 @@ impl Pipeline {
         }
         let ports = self.calendar.bind(uop.ports, uop.own);
         let (start, port, other) = self.place(uop, ports, from);
-        self.occupy(uop, port, start);
+        self.occupy(lists, uop, port, start);
         self.calendar.pass(other, start);
         self.last_start = start;
         if start > from {
@@ -79,11 +79,28 @@ impl Pipeline {
     /// late; a store's address is an end in itself, and gives its place back when it starts (chains of loads with stores
     /// between them, EPYC 9005, 2026-11-27).
     #[inline(always)]
-    pub(super) fn occupy(&mut self, uop: &Uop, port: u32, start: u64) {
+    pub(super) fn occupy(&mut self, lists: &Lists, uop: &Uop, port: u32, start: u64) {
         if uop.kind == Kind::StoreAddress {
             self.calendar.take_until(port, uop.busy, uop.ends(), start, start);
         } else {
+            self.calendar.overtaken.results = uop.results;
             self.calendar.take(port, uop.busy, uop.ends(), start);
+            if !self.calendar.overtaken.moved.is_empty() {
+                self.overtaken(lists);
+            }
+        }
+    }
+
+    /// Results that come later than was said, where nothing younger has been written there since.
+    #[cold]
+    fn overtaken(&mut self, lists: &Lists) {
+        for moved in self.calendar.overtaken.moved.drain(..) {
+            for r in &lists.results[moved.results.0 as usize..][..usize::from(moved.results.1)] {
+                let (value, latency) = (&mut self.values[usize::from(r.reg)], u64::from(r.latency));
+                if value.at() == moved.from + latency {
+                    *value = Value::new(moved.to + latency, value.cause());
+                }
+            }
         }
     }
 

@@ -19,10 +19,12 @@ use crate::log::Log;
 use crate::mem::Memory;
 use crate::mem::stores::{Store, Stores};
 use crate::opcache::OpCache;
+use crate::overtaken::Overtaken;
 use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::queues::Choice;
 use crate::sample::{Sampler, Sampling};
+use crate::uop::Kind;
 use crate::words::{Reader, Writer};
 use ciphermill_machine::Machine;
 use ciphermill_machine::core::{Core, Disambiguation, PartialReads, QueueChoice, Renaming};
@@ -174,7 +176,8 @@ impl Pipeline {
         let through = code.ports.mask(&core.store.data_through);
         let classes: Vec<u32> = code.ports.classes.iter().copied().chain((through != 0).then_some(through)).collect();
         let mut calendar = Calendar::new(&code.ports.queues(core), choice, &classes);
-        calendar.set_result_bus(core.result_bus);
+        let computations = code.uops.iter().filter(|u| u.kind == Kind::Compute).map(|u| (u.ports, u.latency));
+        calendar.set_result_bus(core.result_bus, Overtaken::new(core.result_patience, computations));
         // One more than there are, whose value is always there.
         let values = vec![Value::new(0, Cause::Base); code.registers + 1];
         let stalls = core.rename.partial_reads == PartialReads::Stall;

@@ -31,6 +31,7 @@ pub fn core() -> Core {
             queue_spare: 0,
         },
         result_bus: false,
+        result_patience: 0,
         queues: vec![],
         retire: Retire { width: 4, recovers: false },
         load: Load {
