@@ -386,6 +386,11 @@ static MEMORY: &[Key] = &[
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
     may("l2", Kind::Table(crate::core::keys::L2), "on machines with `[core]`: the cache behind both"),
+    may(
+        "l3",
+        Kind::Table(crate::core::keys::L2),
+        "behind `l2`: what that one gives up, which goes back there when it is asked for",
+    ),
     may("dram", Kind::Table(crate::core::keys::DRAM), "on machines with `[core]`: memory behind all caches"),
     may(
         "dtlb",

@@ -265,3 +265,15 @@ fn what_does_not_fit_together_is_told_where_it_was_stated_last() {
     );
     says(heir("rv32", &format!("[abi]\nframe_reserve = 3\n{source}")), 2, "whole words", "");
 }
+
+#[test]
+fn a_third_cache_is_behind_a_second() {
+    let third = "[memory.l3]\nenabled = true\nbytes = 4194304\nways = 16\nline_bytes = 64\nreplacement = \"lru\"\nlatency = 40\n\
+                 source = \"test\"\n";
+    let core = heir("core2", third).unwrap().core.unwrap();
+    assert_eq!(core.l3.map(|l3| (l3.cache.bytes, l3.latency, l3.interval)), Some((4_194_304, 40, 1)));
+    let alone = format!("[memory.l2]\nenabled = false\n{third}");
+    says(heir("core2", &alone), 3, "a third cache, and no second one", "enable `[memory.l2]`");
+    let wide = third.replace("line_bytes = 64", "line_bytes = 128");
+    says(heir("core2", &wide), 5, "lines of 128 bytes", "one size");
+}

@@ -14,8 +14,9 @@
 //!
 //! # What it does not do
 //!
-//! Whoever reads the result of what was overtaken has been told when it is there, and keeps that time; so does the
-//! place at which it retires. Of more than two latencies on a port only the longest counts as the other one's.
+//! Whoever was renamed before something is overtaken and reads its result has been told when it is there, and keeps that time;
+//! so does the place at which it retires. A register that something else writes in just the cycle that was said is taken for
+//! its own. Of more than two latencies on a port only the longest counts as the other one's.
 
 use crate::lanes::Lanes;
 use crate::words::{Reader, Writer};

@@ -405,11 +405,10 @@ impl Calendar {
             self.reach(at + BEHIND + 4 * u64::from(self.pending.all()));
             self.overtaken.ends(port, at + latency);
             if let Some((from, to)) = self.overtaken.overtake(port, at + latency, &mut self.taken, &mut self.ending) {
-                let old = [from, self.pending.gives_back(1 << port, from)].map(|t| self.at(t));
-                let back = self.pending.gives_back(1 << port, to);
+                let [was, back] = [from, to].map(|t| self.pending.gives_back(1 << port, t));
                 self.reach(back + BEHIND);
                 self.last = self.last.max(back).max(to + latency);
-                let new = [to, back].map(|t| self.at(t));
+                let (old, new) = ([from, was].map(|t| self.at(t)), [to, back].map(|t| self.at(t)));
                 self.pending.moves(1 << port, &mut self.leaves, old, new);
             }
         }

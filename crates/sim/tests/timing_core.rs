@@ -685,6 +685,17 @@ fn misses_take_the_latency_of_where_the_line_is() {
     // One fill buffer: one after the other.
     let (_, rows) = run(with(&|c| c.load.fill_buffers = 1), &body(&lines), &[0; 4]);
     assert_eq!(rows[..3].iter().map(|r| r.end).collect::<Vec<_>>(), [53, 100, 147]);
+    // A second cache of four lines gives line 0 up, to a third one or to nobody.
+    let lines = ["ldw r5, r1, 0", "ldw r5, r5, 128", "ldw r5, r5, 256", "ldw r5, r5, 8", "ldw r5, r5, 12"];
+    for (third, back) in [(true, 30), (false, 50)] {
+        let small = |c: &mut Core| {
+            c.l2 = Some(L2 { cache: cache(256), latency: 15, interval: 1 });
+            c.l3 = third.then(|| L2 { cache: cache(4096), latency: 30, interval: 1 });
+        };
+        let (counts, rows) = run(with(&small), &body(&lines), &[0; 4]);
+        assert_eq!(rows[..5].iter().map(|r| r.end - r.start).collect::<Vec<_>>(), [50, 50, 50, back, 3]);
+        assert_eq!(counts.get("l2_misses"), 4);
+    }
     // The next line comes along.
     let (counts, rows) =
         run(with(&|c| c.prefetch.next_line = true), &body(&["ldw r5, r1, 0", "ldw r5, r5, 64"]), &[0; 4]);

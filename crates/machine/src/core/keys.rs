@@ -253,15 +253,15 @@ static PREFETCH: &[Key] = &[
     ),
 ];
 
-/// `[memory.l2]`.
+/// `[memory.l2]` and `[memory.l3]`.
 pub static L2: &[Key] = &[
-    need("enabled", Kind::Bool, "false: what the first caches miss comes from memory"),
+    need("enabled", Kind::Bool, "false: what the caches before it miss comes from memory"),
     need("bytes", Kind::Int(16, 1 << 30), "capacity in bytes"),
     need("ways", Kind::Int(1, 64), "lines an address may be in"),
-    need("line_bytes", Kind::Int(4, 4096), "bytes of a line, a power of two, the first caches' too"),
+    need("line_bytes", Kind::Int(4, 4096), "bytes of a line, a power of two, the other caches' too"),
     need("replacement", Kind::OneOf(&["lru", "random", "fifo"]), "which line gives way"),
     need("latency", Kind::Int(1, 100_000), "cycles from a load's start to its user's"),
-    may("interval", Kind::Int(1, 1000), "cycles between lines on the way to the first caches (1)"),
+    may("interval", Kind::Int(1, 1000), "cycles between lines on the way to the caches before it (1)"),
 ];
 
 /// `[memory.dram]`.

@@ -37,6 +37,8 @@ pub struct Core {
     pub predictor: Predictor,
     pub prefetch: Prefetch,
     pub l2: Option<L2>,
+    /// What the second cache gives up goes there; only behind one.
+    pub l3: Option<L2>,
     pub dram: Dram,
     pub dtlb: Option<Dtlb>,
     /// The vendor's names and what they count here.
@@ -358,13 +360,13 @@ pub struct Prefetch {
     pub page_bytes: u32,
 }
 
-/// `[memory.l2]`.
+/// `[memory.l2]` and `[memory.l3]`.
 #[derive(Clone, Debug)]
 pub struct L2 {
     pub cache: Cache,
     /// From a load's start to that of its user.
     pub latency: u32,
-    /// Cycles between lines on the way to the first cache.
+    /// Cycles between lines on the way to the cache before it.
     pub interval: u32,
 }
 

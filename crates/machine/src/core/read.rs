@@ -129,6 +129,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             }
         },
         l2: memory.get("l2").map_or(Ok(None), |n| l2(n, b.top))?,
+        l3: memory.get("l3").map_or(Ok(None), |n| l3(n, b.top))?,
         dram: Dram { latency: number(dram, "latency", 1), interval: number(dram, "interval", 1) },
         dtlb: memory.get("dtlb").map_or(Ok(None), dtlb)?,
         events: part("events")
@@ -360,6 +361,16 @@ fn l2(node: &Node, top: &Tree) -> Result<Option<L2>, FileError> {
     }
     let l2 = L2 { cache, latency: int(t, "latency").unwrap_or(1), interval: int(t, "interval").unwrap_or(1) };
     Ok(flag(t, "enabled").then_some(l2))
+}
+
+fn l3(node: &Node, top: &Tree) -> Result<Option<L2>, FileError> {
+    let found = l2(node, top)?;
+    let second = top.table("memory").and_then(|m| m.table("l2"));
+    if found.is_some() && !second.is_some_and(|t| flag(t, "enabled")) {
+        let error = node.place.error("a third cache, and no second one whose lines it could be given".to_owned());
+        return Err(error.mend("call it `l2`, or enable `[memory.l2]`"));
+    }
+    Ok(found)
 }
 
 fn dtlb(node: &Node) -> Result<Option<Dtlb>, FileError> {

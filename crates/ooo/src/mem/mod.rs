@@ -13,9 +13,9 @@ pub mod tags;
 pub mod tlb;
 
 use ciphermill_machine::Machine;
-use ciphermill_machine::core::Core;
+use ciphermill_machine::core::{Core, L2};
 use prefetch::{Pages, Streams, Strides};
-use tags::Tags;
+use tags::{Tags, Victim};
 use tlb::Tlb;
 
 /// Where data was found.
@@ -85,12 +85,15 @@ pub struct Memory {
     l1d: Option<Tags>,
     l1i: Option<Tags>,
     l2: Option<Tags>,
+    l3: Option<Tags>,
     dtlb: Option<Tlb>,
     shift: u32,
     latency: u64,
     l2_latency: u64,
+    l3_latency: u64,
     dram_latency: u64,
     l2_lane: Lane,
+    l3_lane: Lane,
     bus: Lane,
     /// When each fill buffer is free again, in a ring.
     fills: Vec<u64>,
@@ -119,17 +122,23 @@ impl Memory {
     pub fn new(machine: &Machine, core: &Core) -> Memory {
         let line = machine.memory.dcache.as_ref().or(machine.memory.icache.as_ref()).map_or(64, |c| c.line_bytes);
         let l1 = core.load.latency;
+        let behind = |cache: &Option<L2>| cache.as_ref().map_or(0, |l| u64::from(l.latency.saturating_sub(l1)));
+        let interval = |cache: &Option<L2>| cache.as_ref().map_or(1, |l| u64::from(l.interval));
+        let lane = |cache: &Option<L2>| Lane { interval: interval(cache), ..Lane::default() };
         let pages = Pages::new(core.prefetch.page_bytes, line.trailing_zeros());
         Memory {
             l1d: machine.memory.dcache.as_ref().map(Tags::of),
             l1i: machine.memory.icache.as_ref().map(Tags::of),
             l2: core.l2.as_ref().map(|l| Tags::of(&l.cache)),
+            l3: core.l3.as_ref().map(|l| Tags::of(&l.cache)),
             dtlb: core.dtlb.as_ref().map(Tlb::new),
             shift: line.trailing_zeros(),
             latency: u64::from(l1),
-            l2_latency: core.l2.as_ref().map_or(0, |l| u64::from(l.latency.saturating_sub(l1))),
+            l2_latency: behind(&core.l2),
+            l3_latency: behind(&core.l3),
             dram_latency: u64::from(core.dram.latency.saturating_sub(l1)),
-            l2_lane: Lane { interval: core.l2.as_ref().map_or(1, |l| u64::from(l.interval)), ..Lane::default() },
+            l2_lane: lane(&core.l2),
+            l3_lane: lane(&core.l3),
             bus: Lane { interval: u64::from(core.dram.interval), ..Lane::default() },
             fills: vec![0; core.load.fill_buffers.max(1) as usize],
             fill: 0,
@@ -256,16 +265,34 @@ impl Memory {
         got
     }
 
+    /// A line that the second cache has not: from the third or from memory, the cycle at which a load that finds it would
+    /// have to start.
     fn memory_gives(&mut self, line: u64, at: u64) -> u64 {
-        let ready = self.bus.grant(at) + self.dram_latency;
+        let ready = match self.l3.as_mut().and_then(|l3| l3.find(line, false)) {
+            Some(there) => self.l3_lane.grant(at.max(there)) + self.l3_latency,
+            None => self.bus.grant(at) + self.dram_latency,
+        };
         self.counts.l2_lines += 1;
-        if let Some(victim) = self.l2.as_mut().and_then(|l2| l2.fill(line, ready, false))
-            && victim.dirty
-        {
-            self.counts.l2_writebacks += 1;
-            self.bus.grant(ready);
+        if let Some(victim) = self.l2.as_mut().and_then(|l2| l2.fill(line, ready, false)) {
+            self.counts.l2_writebacks += u64::from(victim.dirty);
+            self.gives_up(victim, ready);
         }
         ready
+    }
+
+    /// The second cache gives up a line.
+    fn gives_up(&mut self, victim: Victim, at: u64) {
+        let dirty = match &mut self.l3 {
+            None => victim.dirty,
+            // It may have kept it since it came from there.
+            Some(l3) => {
+                l3.find(victim.line, victim.dirty).is_none()
+                    && l3.fill(victim.line, at, victim.dirty).is_some_and(|last| last.dirty)
+            }
+        };
+        if dirty {
+            self.bus.grant(at);
+        }
     }
 
     fn fetch_ahead(&mut self, line: u64, at: u64) {

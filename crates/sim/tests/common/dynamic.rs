@@ -73,6 +73,7 @@ pub fn core() -> Core {
         },
         prefetch: Prefetch::default(),
         l2: None,
+        l3: None,
         dram: Dram { latency: 50, interval: 4 },
         dtlb: None,
         events: vec![],
