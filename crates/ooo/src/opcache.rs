@@ -94,8 +94,8 @@ impl OpCache {
     }
 }
 
-/// The first block of a program, and the instructions for which each takes room; of its own instructions the addresses,
-/// bytes, and whether they are not the second of a fused pair.
+/// The first block of a program, and the instructions for which each takes room. Of the program's instructions the address,
+/// the bytes, and whether it counts: the second of a fused pair does not.
 fn taken(fetch: &Fetch, insts: impl Iterator<Item = (u32, u32, bool)>) -> (u32, Vec<u32>) {
     let mut blocks = BTreeMap::new();
     let mut filled = fetch.entry;

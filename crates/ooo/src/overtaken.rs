@@ -258,6 +258,12 @@ mod tests {
         let mut c = port(3);
         assert_eq!(starts(&mut c, &[3, 3, 1, 3, 3, 3, 3]), [10, 11, 14, 12, 13, 14, 18]);
         assert_eq!(c.find(1, 1, 0, 15).0, 19);
+        // It waits for as long: behind 14 it and the last product are left, behind 17 that one.
+        let left = [15, 17, 18, 19].map(|t| {
+            c.advance(t);
+            c.waiting()
+        });
+        assert_eq!(left, [2, 2, 1, 0]);
         // With more patience that one does so, too.
         assert_eq!(starts(&mut port(4), &[3, 3, 1, 3, 3, 3, 3])[6], 15);
         // Without, products keep to the cycles in which they end alone.
