@@ -54,6 +54,10 @@ pub struct Body {
     /// Values that are in the frame when the loop ends, and the offsets of their words from the
     /// stack pointer.
     pub restored: Vec<(VReg, i64)>,
+    /// Names for addresses of words of the frame, which the loop may have in registers; and those that it has: these
+    /// words' offsets from the stack pointer.
+    pub bases: Vec<VReg>,
+    pub based: Vec<(VReg, i64)>,
     pub nodes: Vec<Node>,
     /// For a node whose result the next iteration reads: its value before the
     /// first iteration.
@@ -89,6 +93,8 @@ impl Body {
             before: vec![],
             parked: 0,
             restored: vec![],
+            bases: vec![],
+            based: vec![],
             nodes,
             initial: BTreeMap::new(),
             live_out: vec![],
@@ -248,6 +254,8 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
         before: Vec::new(),
         parked: 0,
         restored: Vec::new(),
+        bases: Vec::new(),
+        based: Vec::new(),
         nodes,
         initial,
         live_out,

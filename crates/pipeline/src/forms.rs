@@ -7,7 +7,9 @@
 //! whose units leave room for something shorter. In which order the nodes of a body stand decides
 //! only what the scheduler comes to, but it is part of what a record is found by.
 
+use super::based::{Bases, Frame};
 use super::body::Body;
+use super::park::Parked;
 use super::place::{self, At, Sides};
 use super::recorded::Finished;
 use super::search::Form;
@@ -113,6 +115,8 @@ pub(super) fn all(
         }
     };
     let mut last = Form::of(body.clone());
+    let frames =
+        |taken: usize| frames(sides, body, words).map(|frame| frame.behind(taken, machine)).collect::<Vec<_>>();
     let some = |left: &[i64]| left.iter().zip(&sides.pool).any(|(l, pool)| 2 * l < pool.len() as i64);
     // Values from outside take none of those that rotate.
     if ring.is_none() && some(&left(body)?) {
@@ -152,7 +156,7 @@ pub(super) fn all(
     let at = spread(&ordered);
     let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
     held(&ordered).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
-    let from = offset(words + last.kept.len() + ordered.parked);
+    let taken = last.kept.len() + ordered.parked;
     // Where iterations overlap they share the registers; which cluster has what is settled later.
     let ops = place::settle(&ordered, sides, &at)?;
     let together = ((graph::Orders::of(&ops).chain(&ops) + bound / 2) / bound.max(1)) as usize;
@@ -160,7 +164,7 @@ pub(super) fn all(
         let mut room = vec![0; free.len()];
         room[0] = free.iter().sum::<usize>() * SHARED / (8 * together);
         let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
-        if let Some((body, ..)) = park::park(&ordered, &anywhere, sides, &room, from)
+        if let Some((body, ..)) = park::park(&ordered, &anywhere, sides, &room, (offset(words + taken), 0))
             && body.nodes.len() > ordered.nodes.len()
         {
             out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
@@ -168,21 +172,55 @@ pub(super) fn all(
     }
     for part in ROOM.iter().filter(|_| near) {
         let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
-        if let Some((body, ..)) = park::park(&ordered, &at, sides, &room, from)
-            && body.nodes.len() > ordered.nodes.len()
-        {
-            out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
-        }
+        let parked = best_framed(sides, &frames(taken), bound, |frame| {
+            let parked = frame.parked(&ordered, &at, sides, &room);
+            Ok(parked.filter(|p| p.0.nodes.len() > ordered.nodes.len()))
+        })?;
+        out.extend(parked.map(|(body, ..)| Form { kept: last.kept.clone(), ..Form::of(body) }));
     }
     if ring.is_none() {
-        let from = offset(words + last.kept.len() + last.body.parked);
-        out.extend(fitting(&last.body, sides, from)?.map(|form| Form { kept: last.kept.clone(), ..form }));
+        let taken = last.kept.len() + last.body.parked;
+        let parked = fitting(&last.body, sides, &frames(taken), bound)?;
+        out.extend(parked.map(|(body, at, _)| Form { kept: last.kept.clone(), fits: Some(at), ..Form::of(body) }));
         // No interval is long enough for more.
         if held(&last.body).len() <= through {
             out.retain(|form| held(&form.body).len() <= through);
         }
     }
     Ok(out)
+}
+
+/// The ways in which a loop may use the frame, of which `words` are taken: by the stack pointer alone; and where that would
+/// be too many accesses for one cluster, with addresses in registers, too.
+pub(super) fn frames(sides: &Sides<'_>, body: &Body, words: usize) -> impl Iterator<Item = Frame> {
+    let machine = sides.machine;
+    let next = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * words as i64;
+    let based = (1..=body.bases.len()).filter_map(|count| Bases::of(sides, body, next, count));
+    let based: Vec<Bases> = based.collect();
+    std::iter::once(None).chain(based.into_iter().map(Some)).map(move |bases| Frame { next, bases })
+}
+
+/// Units leave a schedule enough room where ResMII is by no more than this part above the bound.
+const AMPLE: i64 = 16;
+
+/// What the frame's use in one of its ways makes of a loop: the first with ample units, divided as it is, or else the one
+/// with the least ResMII. None where it makes nothing.
+fn best_framed(
+    sides: &Sides<'_>,
+    frames: &[Frame],
+    bound: i64,
+    parked: impl Fn(&Frame) -> Result<Option<Parked>, CompileError>,
+) -> Result<Option<Parked>, CompileError> {
+    let mut best: Option<(i64, Parked)> = None;
+    for frame in frames {
+        let Some(parked) = parked(frame)? else { break };
+        let res_mii = graph::res_mii(sides, &place::settle(&parked.0, sides, &parked.1)?);
+        best = best.filter(|b| b.0 <= res_mii).or(Some((res_mii, parked)));
+        if res_mii <= bound + bound / AMPLE {
+            break;
+        }
+    }
+    Ok(best.map(|b| b.1))
 }
 
 /// Nodes whose values are carried round or wanted behind the loop.
@@ -200,13 +238,13 @@ pub(super) fn fitted(
     sides: &Sides<'_>,
     at: &[At],
     part: usize,
-    offset: i64,
-) -> Result<Option<park::Parked>, CompileError> {
+    frame: &Frame,
+) -> Result<Option<Parked>, CompileError> {
     let left = color::left(sides, &place::settle(body, sides, at)?);
     let mut free: Vec<usize> = left.iter().map(|&l| l.max(0) as usize).collect();
     held(body).iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
     let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
-    let Some(parked) = park::park(body, at, sides, &room, offset) else { return Ok(None) };
+    let Some(parked) = frame.parked(body, at, sides, &room) else { return Ok(None) };
     let ops = place::settle(&parked.0, sides, &parked.1)?;
     Ok(order::fits(&ops, &color::left(sides, &ops)).then_some(parked))
 }
@@ -214,25 +252,24 @@ pub(super) fn fitted(
 /// The body in an order of its own, with as many values in the frame as it takes for the others to fit into the
 /// registers, and some more where that is cheap; and with a division that is its own: it has a schedule in any case, one
 /// iteration after the other. None where all fit, or never.
-fn fitting(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Form>, CompileError> {
+fn fitting(body: &Body, sides: &Sides<'_>, frames: &[Frame], bound: i64) -> Result<Option<Parked>, CompileError> {
     let spread = |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
     let part: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
     let body = order::alone(body, &part);
     let at = spread(&body);
-    let within = |part: usize| -> Result<Option<Form>, CompileError> {
-        let found = fitted(&body, sides, &at, part, offset)?;
-        Ok(found.map(|(parked, at, _)| Form { fits: Some(at), ..Form::of(parked) }))
-    };
-    for part in FITTING {
-        let Some(mut form) = within(part)? else { continue };
-        let most = form.body.nodes.len() * (100 + CHEAP) / 100;
-        for slack in SLACK {
-            if let Some(looser) = within(part * slack / 100)?.filter(|looser| looser.body.nodes.len() <= most) {
-                form = looser;
-                break;
+    best_framed(sides, frames, bound, |frame| {
+        let within = |part: usize| fitted(&body, sides, &at, part, frame);
+        for part in FITTING {
+            let Some(mut parked) = within(part)? else { continue };
+            let most = parked.0.nodes.len() * (100 + CHEAP) / 100;
+            for slack in SLACK {
+                if let Some(looser) = within(part * slack / 100)?.filter(|looser| looser.0.nodes.len() <= most) {
+                    parked = looser;
+                    break;
+                }
             }
+            return Ok(Some(parked).filter(|parked| parked.0.nodes.len() > body.nodes.len()));
         }
-        return Ok(Some(form).filter(|form| form.body.nodes.len() > body.nodes.len()));
-    }
-    Ok(None)
+        Ok(None)
+    })
 }

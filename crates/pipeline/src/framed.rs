@@ -62,7 +62,7 @@ pub fn instructions(
 }
 
 /// An instruction on an operand that is given, another register and a number. None where that is none of its numbers.
-fn with(machine: &Machine, instr: InstrId, given: (usize, VOp), register: VReg, imm: i64) -> Option<VInst> {
+pub fn with(machine: &Machine, instr: InstrId, given: (usize, VOp), register: VReg, imm: i64) -> Option<VInst> {
     let mut ops = Vec::new();
     for (o, operand) in machine.instrs[usize::from(instr.0)].operands.iter().enumerate() {
         ops.push(match operand.kind {
@@ -78,4 +78,25 @@ fn with(machine: &Machine, instr: InstrId, given: (usize, VOp), register: VReg, 
     let mut inst = VInst::new(VKind::Normal, instr, &ops, 0);
     inst.role = Role::Overhead;
     Some(inst)
+}
+
+/// What makes an address of the stack pointer: as many additions as it takes. None where the machine's does not reach.
+pub fn address(machine: &Machine, to: VReg, offset: i64, mut fresh: impl FnMut() -> VReg) -> Option<Vec<VInst>> {
+    let add = machine.abi.ops.add_imm;
+    let operands = &machine.instrs[usize::from(add.0)].operands;
+    let read = operands.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: false, .. }))?;
+    let most = operands.iter().find_map(|o| if let OperandKind::Imm { max, .. } = o.kind { Some(max) } else { None });
+    let most = most.filter(|most| *most > 0)?;
+    let mut out = Vec::new();
+    let (mut from, mut left) = (VOp::Phys(machine.abi.stack_pointer), offset);
+    loop {
+        let step = left.min(most);
+        let made = if step == left { to } else { fresh() };
+        out.push(with(machine, add, (read, from), made, step)?);
+        left -= step;
+        if left == 0 {
+            return Some(out);
+        }
+        from = VOp::Use(made);
+    }
 }

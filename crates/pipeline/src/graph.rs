@@ -2,12 +2,12 @@
 //! the longest chain, the resource bound ResMII and the recurrence bound RecMII
 //! on the initiation interval (Rau, MICRO 1994).
 
-use super::body::{Body, From};
+use super::body::{Body, From, Node};
 use super::place::{At, Ops, Sides, settle};
 use super::rounds;
 use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
-use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{CompileError, VOp};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -272,6 +272,19 @@ pub fn least(sides: &Sides<'_>, body: &Body) -> Result<i64, CompileError> {
 /// A body with all of it on one side.
 pub fn one_side(sides: &Sides<'_>, body: &Body) -> Result<Ops, CompileError> {
     settle(body, sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()])
+}
+
+/// ResMII of all operations of a form, those that move values about as well, whatever unit of whatever side they run on; what
+/// has a certain register as an operand runs on that one's side.
+pub fn of_form(sides: &Sides<'_>, body: &Body) -> i64 {
+    let variants = |node: &Node| -> Vec<InstrId> {
+        let certain = node.inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
+        let side = certain.and_then(|r| sides.of_file(sides.machine.regs[usize::from(r.0)].file));
+        let all = sides.machine.variants[usize::from(node.inst.instr.0)].iter().copied();
+        all.filter(|v| side.is_none_or(|side| sides.of_variant(*v) == side)).collect()
+    };
+    let all: Vec<Vec<InstrId>> = body.nodes.iter().map(variants).collect();
+    resource_bound(sides, all.iter().map(Vec::as_slice))
 }
 
 /// ResMII of the loop's own operations, whatever unit of whatever side they run on.

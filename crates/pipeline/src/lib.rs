@@ -22,6 +22,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod affine;
+mod based;
 mod body;
 mod certain;
 mod circle;
@@ -78,6 +79,8 @@ use std::sync::Arc;
 const STAGES: (i64, i64) = (4, 8);
 /// Iterations of a loop by which schedules of different intervals and stages are compared.
 const TURNS: i64 = 64;
+/// Addresses of words of the frame that a loop may have in registers.
+const BASES: u32 = 2;
 /// Searches of one round of tuning, by their seeds, do not meet those of another.
 const ROUND: u64 = 1_000;
 /// A patient search may take so many times as long.
@@ -303,6 +306,7 @@ pub fn pipeline(
                 continue;
             }
         };
+        let body = Body { bases: (0..BASES).map(|k| VReg(func.vregs + k)).collect(), ..body };
         let memo = memo.get_or_init(|| Memo::new(machine, records.known));
         let mut found = None;
         for body in with_copies(&sides, &body)?.into_iter().chain([body]) {
@@ -527,8 +531,8 @@ fn searched(
         log: SearchLog::default(),
     };
     if params.rerolls && effort.thorough && ring.is_none() {
-        let offset = i64::from(sides.machine.abi.frame_reserve) + i64::from(sides.machine.word_bits / 8) * kept as i64;
-        forms.extend(reroll::form(&mut search, body, offset)?);
+        let frame = forms::frames(sides, body, kept).next();
+        forms.extend(frame.map(|frame| reroll::form(&mut search, body, &frame)).transpose()?.flatten());
     }
     // A search that is to be kept goes on from what is.
     let known = known.map(|(known, form)| {

@@ -55,8 +55,15 @@ fn graph(ops: &Ops) -> Graph {
 
 /// Have the values of each cluster, in the order that the operations have, so many registers?
 pub fn fits(ops: &Ops, registers: &[i64]) -> bool {
+    wanted(ops, registers) <= 100
+}
+
+/// What the values of each cluster want, in the order that the operations have, in hundredths of so many registers: the
+/// cluster that most are wanted of.
+pub fn wanted(ops: &Ops, registers: &[i64]) -> i64 {
     let order: Vec<usize> = (0..ops.ops.len()).collect();
-    graph(ops).most(&order).iter().zip(registers).all(|(most, registers)| *most as i64 <= *registers)
+    let of = |(most, registers): (&usize, &i64)| (100 * *most as i64 + registers - 1) / (*registers).max(1);
+    graph(ops).most(&order).iter().zip(registers).map(of).max().unwrap_or(0)
 }
 
 /// The place of each operation in the best of so many orders and the one that they have.

@@ -14,7 +14,8 @@
 //! Its store stands before the operation that needs the register: nothing else would bring a
 //! schedule that is made from the end backwards to put it there. A word is used again, where
 //! loads and stores reach no more of them, once the value in it has been read for the last time,
-//! in the next iteration at the latest.
+//! in the next iteration at the latest. So are the first ones, where only these are within reach of
+//! other clusters than the stack pointer's ([`super::based::Bases`]) and values of those want more.
 
 use super::body::{Body, From, Node};
 use super::framed::access;
@@ -29,11 +30,23 @@ pub type Parked = (Body, Vec<At>, Vec<usize>);
 /// The body, whose nodes are divided between sides, with no more than `room` values at once in
 /// the registers of each, in the order of its nodes and besides those that are carried round or
 /// wanted behind the loop; how that is divided; and the new node of each. The first value goes to the word at `offset`
-/// of the stack pointer. None where neither the machine's load and store nor its addition reach.
-pub fn park(body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize], offset: i64) -> Option<Parked> {
-    let mut parking = Parking::of(body, at, sides, offset);
+/// of the stack pointer, and so many words are for values of clusters that it is not on. None where neither the machine's
+/// load and store nor its addition reach.
+pub fn park(
+    body: &Body,
+    at: &[At],
+    sides: &Sides<'_>,
+    room: &[usize],
+    (offset, reached): (i64, usize),
+) -> Option<Parked> {
+    let mut parking = Parking::of(body, at, sides, (offset, reached));
     for i in 0..body.nodes.len() {
         parking.step(i, room)?;
+    }
+    // Words that they do not come to are not left empty.
+    let [came, others] = [0, 1].map(|k| parking.given[k]);
+    if came < reached && others > 0 {
+        return park(body, at, sides, room, (offset, came));
     }
     Some(parking.finish())
 }
@@ -62,8 +75,12 @@ struct Parking<'a> {
     stored: BTreeMap<usize, usize>,
     /// What is in each word of the frame, one after the other.
     words: Vec<Vec<Stay>>,
-    /// Words that are free again, those first that have been so for longest.
-    free: VecDeque<usize>,
+    /// So many words are for values of other clusters than the frame's.
+    reached: usize,
+    /// How many of these have been given out, and of the others; and those that are free again, those first that have
+    /// been so for longest.
+    given: [usize; 2],
+    free: [VecDeque<usize>; 2],
     /// Values in the registers of each side, but for those that are held.
     alive: Vec<BTreeSet<usize>>,
     out: Body,
@@ -72,7 +89,7 @@ struct Parking<'a> {
 }
 
 impl<'a> Parking<'a> {
-    fn of(body: &'a Body, at: &[At], sides: &'a Sides<'_>, offset: i64) -> Parking<'a> {
+    fn of(body: &'a Body, at: &[At], sides: &'a Sides<'_>, (offset, reached): (i64, usize)) -> Parking<'a> {
         let machine = sides.machine;
         let n = body.nodes.len();
         let sp = machine.abi.stack_pointer;
@@ -96,7 +113,9 @@ impl<'a> Parking<'a> {
             now: vec![None; n],
             stored: BTreeMap::new(),
             words: Vec::new(),
-            free: VecDeque::new(),
+            reached,
+            given: [0; 2],
+            free: Default::default(),
             alive: vec![BTreeSet::new(); sides.files.len()],
             out: Body { nodes: Vec::new(), memory: Vec::new(), parked: 0, ..body.clone() },
             index: Vec::with_capacity(n),
@@ -141,7 +160,8 @@ impl<'a> Parking<'a> {
             self.readers[p].pop();
             if self.readers[p].is_empty() {
                 self.alive[self.at[0][p].result].remove(&p);
-                self.free.extend(self.stored.get(&p));
+                let word = self.stored.get(&p).copied();
+                word.into_iter().for_each(|word| self.free[usize::from(word >= self.reached)].push_back(word));
             }
         }
         if begins {
@@ -157,23 +177,36 @@ impl<'a> Parking<'a> {
         if self.made_again(p) || self.stored.contains_key(&p) {
             return Some(None);
         }
-        let value = Some(From::Node(from, 0));
-        let new = self.words.len();
-        let (word, nodes) = match self.access(self.machine.abi.ops.store, new, value) {
-            Some(nodes) => (new, nodes),
-            None => {
-                let word = self.free.pop_front()?;
-                (word, self.access(self.machine.abi.ops.store, word, value)?)
-            }
-        };
-        if word == new {
-            self.words.push(Vec::new());
+        let word = self.word(p)?;
+        let nodes = self.access(self.machine.abi.ops.store, word, Some(From::Node(from, 0)))?;
+        if self.words.len() <= word {
+            self.words.resize_with(word + 1, Vec::new);
         }
         nodes.into_iter().for_each(|node| self.push(node, At { unit: self.frame, result: self.frame }));
         let store = self.out.nodes.len() - 1;
         self.words[word].push(Stay { store, loads: Vec::new() });
         self.stored.insert(p, word);
         Some(Some(store))
+    }
+
+    /// A word for a value: a new one, or else one that is free again.
+    fn word(&mut self, p: usize) -> Option<usize> {
+        let elsewhere = self.at[0][p].result != self.frame;
+        if elsewhere {
+            if self.given[0] < self.reached {
+                self.given[0] += 1;
+                return Some(self.given[0] - 1);
+            }
+            if let Some(word) = self.free[0].pop_front() {
+                return Some(word);
+            }
+        }
+        let new = self.reached + self.given[1];
+        if self.access(self.machine.abi.ops.store, new, Some(From::Node(p, 0))).is_none() {
+            return self.free[1].pop_front();
+        }
+        self.given[1] += 1;
+        Some(new)
     }
 
     /// Back in a register: the node that it comes from.
@@ -286,7 +319,7 @@ mod tests {
         let sides = Sides::new(&m, &m.abi.allocatable);
         let body = sums(&m, times);
         let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
-        let (out, at, index) = park(&body, &at, &sides, &[room, 0], offset)?;
+        let (out, at, index) = park(&body, &at, &sides, &[room, 0], (offset, 0))?;
         assert_eq!(at.len(), out.nodes.len());
         assert_eq!(index.len(), body.nodes.len());
         let same = |(old, &new): (usize, &usize)| out.nodes[new].inst.instr == body.nodes[old].inst.instr;

@@ -104,7 +104,9 @@ fn in_body(body: &mut Body, number: &mut dyn FnMut(Kind, u32) -> u32) {
     body.restored.iter_mut().for_each(|r| register(&mut r.0));
     body.initial.values_mut().for_each(&mut *register);
     body.live_out.iter_mut().for_each(|l| register(&mut l.1));
-    body.exit.1.iter_mut().for_each(register);
+    body.exit.1.iter_mut().for_each(&mut *register);
+    body.bases.iter_mut().for_each(&mut *register);
+    body.based.iter_mut().for_each(|b| register(&mut b.0));
     body.exit.0 = number(Kind::Block, body.exit.0);
 }
 

@@ -25,7 +25,8 @@ pub fn replace(
     // The same value in several registers: a copy for each but the first.
     let mut seen = std::collections::BTreeSet::new();
     let mut copies: Vec<(VReg, VReg)> = Vec::new();
-    let mut vregs = func.vregs;
+    // The names of what is new to the function begin with those.
+    let mut vregs = body.based.iter().fold(func.vregs, |n, b| n.max(b.0.0 + 1));
     let mut given: Vec<(VReg, Reg)> = Vec::new();
     for (&(v, _), &r) in &kernel.registers.outside {
         given.push((v, r));
@@ -76,6 +77,13 @@ pub fn replace(
     }
     let again: Vec<VInst> =
         restored.iter().flat_map(|&(v, offset)| word(machine.abi.ops.load, offset, v).collect::<Vec<_>>()).collect();
+    for &(base, offset) in &body.based {
+        let fresh = || {
+            func.vregs += 1;
+            VReg(func.vregs - 1)
+        };
+        before.extend(framed::address(machine, base, offset, fresh).into_iter().flatten());
+    }
     let header = &mut func.blocks[c.header as usize];
     for (copy, v) in copies {
         let mut mov = VInst::new(VKind::Normal, registers.mov.0, &[], 0);

@@ -34,6 +34,7 @@ mod period;
 mod round;
 mod unrolled;
 
+use super::based::Frame;
 use super::body::Body;
 use super::graph;
 use super::search::{Form, Search};
@@ -51,23 +52,22 @@ const MOVES: u64 = 12_000;
 const PART: u64 = 12;
 
 /// The form of a loop whose rounds have a schedule: as it is, or else in its own order with what has no register in the
-/// frame. What that takes is the search's. The first word of the frame that is free is at `offset`.
+/// frame. What that takes is the search's.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub(super) fn form(search: &mut Search<'_>, body: &Body, offset: i64) -> Result<Option<Form>, CompileError> {
+pub(super) fn form(search: &mut Search<'_>, body: &Body, frame: &Frame) -> Result<Option<Form>, CompileError> {
     if body.nodes.len() < LARGE {
         return Ok(None);
     }
-    if let Some(form) = form_of(search, body, offset)? {
+    if let Some(form) = form_of(search, body, frame)? {
         return Ok(Some(form));
     }
-    let Some(parked) = unrolled::parked(body, search.sides, offset)? else { return Ok(None) };
-    let word = i64::from(search.sides.machine.word_bits / 8);
-    form_of(search, &parked, offset + word * parked.parked as i64)
+    let Some(parked) = unrolled::parked(body, search.sides, frame)? else { return Ok(None) };
+    form_of(search, &parked, &frame.behind(parked.parked, search.sides.machine))
 }
 
-fn form_of(search: &mut Search<'_>, body: &Body, offset: i64) -> Result<Option<Form>, CompileError> {
+fn form_of(search: &mut Search<'_>, body: &Body, frame: &Frame) -> Result<Option<Form>, CompileError> {
     let enough = |period: &Period| 100 * period.covered() >= COVERED * body.nodes.len();
     let Some(period) = period(body).filter(enough) else { return Ok(None) };
     let round = round::body(body, search.sides, &period);
@@ -93,12 +93,13 @@ fn form_of(search: &mut Search<'_>, body: &Body, offset: i64) -> Result<Option<F
     let (tried, work) = (period.count as u64, of_round.log.moves.work);
     search.log.phases.push(Phase { phase: "reroll", from: bound, to, tried, broken: 0, work, end });
     let Some(found) = found else { return Ok(None) };
-    unrolled::form(search, body, &period, &found, offset)
+    unrolled::form(search, body, &period, &found, frame)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{form, period::period, round};
+    use crate::based::Frame;
     use crate::body::{Body, From, Node};
     use crate::place::Sides;
     use crate::search::Search;
@@ -107,6 +108,8 @@ mod tests {
     use ciphermill_machine::{Machine, Reg};
     use ciphermill_program::search_log::SearchLog;
     use ciphermill_vcode::{VInst, VKind, VOp, VReg};
+
+    const FRAME: Frame = Frame { next: 0, bases: None };
 
     /// So many rounds of 24 operations on a state of two words, the second of which the next round has as its first.
     fn rounds(m: &Machine, count: usize) -> Body {
@@ -171,7 +174,7 @@ mod tests {
     fn rounds_stand_an_interval_apart() {
         searched(|m, search| {
             let body = rounds(m, 20);
-            let found = form(search, &body, 0).unwrap().unwrap();
+            let found = form(search, &body, &FRAME).unwrap().unwrap();
             let ii = search.log.phases[0].to.unwrap();
             let preset = found.preset.unwrap();
             let per = period(&body).unwrap();
@@ -192,6 +195,6 @@ mod tests {
 
     #[test]
     fn a_short_loop_has_no_such_form() {
-        searched(|m, search| assert!(form(search, &rounds(m, 5), 0).unwrap().is_none()));
+        searched(|m, search| assert!(form(search, &rounds(m, 5), &FRAME).unwrap().is_none()));
     }
 }

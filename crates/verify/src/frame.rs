@@ -19,8 +19,18 @@ impl Exec<'_> {
         if inst.args.contains(&Arg::Reg(self.frame.stack_pointer)) {
             return Ok(offset.filter(|o| self.frame.words.contains(o)));
         }
-        let Some(base) = base(effect).filter(|_| offset == Some(0)) else { return Ok(None) };
+        let (Some(base), Some(offset)) = (base(effect), offset) else { return Ok(None) };
         let Some(at) = self.operand(state, inst, base) else { return Ok(None) };
+        if self.rules.machine.word_bits <= 32 {
+            // Sums are modulo 2^32.
+            let sp = self.read(state, self.frame.stack_pointer);
+            let [at, sp] = [at, sp].map(|term| self.sums.of(&self.terms, term));
+            let far = at.plus(&sp.times(u32::MAX)).known().map(|far| i64::from(far as i32) + offset);
+            return Ok(far.filter(|far| self.frame.words.contains(far)));
+        }
+        if offset != 0 {
+            return Ok(None);
+        }
         if self.frame.addresses.is_none() {
             self.frame.addresses = Some(self.addresses(state)?);
         }

@@ -39,6 +39,8 @@ pub fn body(body: &Body, sides: &Sides<'_>, period: &Period) -> Body {
         before: Vec::new(),
         parked: 0,
         restored: Vec::new(),
+        bases: Vec::new(),
+        based: Vec::new(),
         nodes,
         initial,
         live_out: Vec::new(),

@@ -1,6 +1,7 @@
 //! A loop with the schedule of one round in all its rounds.
 
 use super::period::Period;
+use crate::based::Frame;
 use crate::body::{Body, From};
 use crate::place::{At, Origin, Sides};
 use crate::search::preset::Preset;
@@ -70,7 +71,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// The form; the first value that goes to the frame is at `offset`. None where too much would, or too few nodes keep the
+/// The form. None where too much would, or too few nodes keep the
 /// cycles of their round.
 ///
 /// # Errors
@@ -80,7 +81,7 @@ pub fn form(
     body: &Body,
     period: &Period,
     found: &Landed<'_>,
-    offset: i64,
+    frame: &Frame,
 ) -> Result<Option<Form>, CompileError> {
     let (sides, n) = (search.sides, body.nodes.len());
     let round = Round::of(period, found);
@@ -98,7 +99,7 @@ pub fn form(
     let ii = graph::least(sides, body)?;
     let at = divide::around(&ordered, sides, search.params, (ii + ii / SLACK, search.seed), &near, &stay);
     for part in FITTING {
-        let Some((parked, at, index)) = forms::fitted(&ordered, sides, &at, part, offset)? else { continue };
+        let Some((parked, at, index)) = forms::fitted(&ordered, sides, &at, part, frame)? else { continue };
         if 100 * parked.nodes.len() > (100 + MORE) * n {
             break;
         }
@@ -114,10 +115,10 @@ pub fn form(
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn parked(body: &Body, sides: &Sides<'_>, offset: i64) -> Result<Option<Body>, CompileError> {
+pub fn parked(body: &Body, sides: &Sides<'_>, frame: &Frame) -> Result<Option<Body>, CompileError> {
     let at = partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
     for part in FITTING {
-        if let Some((parked, ..)) = forms::fitted(body, sides, &at, part, offset)? {
+        if let Some((parked, ..)) = forms::fitted(body, sides, &at, part, frame)? {
             return Ok(Some(parked).filter(|parked| parked.nodes.len() > body.nodes.len()));
         }
     }

@@ -62,6 +62,14 @@ const AHEAD: i64 = 2;
 /// Steps of what is left of a program that take as long as looking at an operation.
 const STEPS: usize = 32;
 
+/// What is placed at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Together {
+    /// An operation with those that make its sources, where they take several cycles.
+    WithSources,
+    Alone,
+}
+
 /// A value while it is being followed backwards.
 #[derive(Clone, Default)]
 struct Life {
@@ -317,8 +325,10 @@ impl<'a> Attempt<'a> {
                     if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
                         break;
                     }
-                    if self.time[i].is_none() && !self.short(i, t) {
-                        self.try_at(i, t)?;
+                    if self.time[i].is_none()
+                        && let Some(together) = self.room(i, t)
+                    {
+                        self.try_at(i, t, together)?;
                     }
                 }
                 if left == self.left {
@@ -360,8 +370,8 @@ impl<'a> Attempt<'a> {
         self.fresh[i * self.alive.len() + kind] - i64::from(self.lives[i].open && self.lives[i].kinds.contains(&kind))
     }
 
-    /// Would an operation at cycle `t` need more registers than there are?
-    fn short(&mut self, i: usize, t: i64) -> bool {
+    /// Are there registers for an operation at cycle `t`; and if so, together with those that make its sources?
+    fn room(&mut self, i: usize, t: i64) -> Option<Together> {
         let policy = self.policy;
         if let Some(future) = &self.future {
             // In its last rows the next iteration begins: the nearer to the end, the more of
@@ -370,10 +380,13 @@ impl<'a> Attempt<'a> {
             let shared = (chain - self.ii).clamp(0, self.ii);
             let overlapped = self.lowest < -self.ii && t >= -shared;
             let keep = if overlapped { policy.keep * (shared + t + 1) / shared } else { 0 };
-            return future.short(self, i, t, keep);
+            let fits = |together: &Together| !future.short(self, i, t, keep, *together);
+            // At its turn it may stand alone: what makes its sources has its own turn.
+            let alone = (future.top == i + 1).then_some(Together::Alone);
+            return std::iter::once(Together::WithSources).chain(alone).find(fits);
         }
         let keep = if self.lowest < -self.ii && t >= -self.ii { policy.keep } else { 0 };
-        (0..self.alive.len()).any(|kind| {
+        let short = (0..self.alive.len()).any(|kind| {
             let gain = self.gain(i, kind);
             if gain <= 0 {
                 return false;
@@ -386,7 +399,8 @@ impl<'a> Attempt<'a> {
             }
             let own = self.place[i] != usize::MAX && self.ends(i, t) && self.lives[i].kinds.contains(&kind);
             excess > self.ending(kind, t) - i64::from(own)
-        })
+        });
+        (!short).then_some(Together::WithSources)
     }
 
     /// Would an operation, if it stood in a cycle, end a value?
@@ -408,10 +422,9 @@ impl<'a> Attempt<'a> {
         self.ends[kind]
     }
 
-    /// Place an operation at a cycle if units are free, with those that make
-    /// its sources where they take several cycles. `None` when the attempt has
-    /// failed.
-    fn try_at(&mut self, i: usize, t: i64) -> Option<bool> {
+    /// Place an operation at a cycle if units are free, perhaps with those that make
+    /// its sources. `None` when the attempt has failed.
+    fn try_at(&mut self, i: usize, t: i64, together: Together) -> Option<bool> {
         let (ops, ii) = (self.ops, self.ii);
         let op = &ops.ops[i];
         let row = self.table.row(t);
@@ -432,7 +445,11 @@ impl<'a> Attempt<'a> {
         let choice = self.table.best(row, op).or_else(|| shuffle(&mut self.table, ops, &mut self.variant, row, i));
         let Some((v, unit)) = choice else { return Some(false) };
         self.table.put(row, i, op, v, unit);
-        let Some(sources) = self.sources(i, t) else {
+        let sources = match together {
+            Together::Alone => Some(Vec::new()),
+            Together::WithSources => self.sources(i, t),
+        };
+        let Some(sources) = sources else {
             self.table.take(row, i, op, v);
             return Some(false);
         };

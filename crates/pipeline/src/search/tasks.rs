@@ -9,7 +9,7 @@ use super::{Form, Search, begin, divide};
 use crate::body::Body;
 use crate::graph::{self, Neighbours};
 use crate::place::{self, At, Ops, Sides};
-use crate::{apart, color, stages};
+use crate::{apart, color, order, stages};
 use ciphermill_program::search_log::Moves;
 use ciphermill_vcode::CompileError;
 use std::sync::Arc;
@@ -84,7 +84,8 @@ impl<'s> Search<'s> {
             let wanted: Vec<usize> = (0..forms.len()).filter(free).filter(worth).collect();
             let made = together(wanted, |form| {
                 let plain: Vec<Vec<At>> = of(form).map(|c| c.at.clone()).collect();
-                let ii = bound + bound * divide.slack / 100;
+                let ii = bound.max(graph::of_form(self.sides, &forms[form].body));
+                let ii = ii + ii * divide.slack / 100;
                 (form, divide::improved(&forms[form].body, self.sides, self.params, (ii, self.seed), &plain))
             });
             for (form, (divisions, changes)) in made {
@@ -129,6 +130,9 @@ impl<'s> Search<'s> {
         let reach = least.max(held);
         // Of two that may come down as far, the one with more room on the other side does.
         let key = reach + least.min(held) / 8;
+        // Where more values live in the order of its operations than there are registers, some have to wait for others.
+        let wanted = if self.rotation.is_none() { order::wanted(ops, &self.left(ops)).max(100) } else { 100 };
+        let key = key * wanted / 100;
         Ok(Some(Candidate { reach, key, at, division: Division { form, all, stands: None } }))
     }
 

@@ -9,8 +9,8 @@
 //! ([`super::order`]). Where stages overlap, what the later ones hold in a row is
 //! known when the earlier ones come to it, and counted with the rest.
 
-use super::Attempt;
 use super::peaks::Peaks;
+use super::{Attempt, Together};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -91,10 +91,10 @@ impl Future {
 
     /// Would an operation placed now, at cycle `t`, leave too few registers for what is
     /// left, or for what is alive in this cycle? `keep` are to be left on each side.
-    pub fn short(&self, a: &Attempt<'_>, i: usize, t: i64, keep: i64) -> bool {
+    pub fn short(&self, a: &Attempt<'_>, i: usize, t: i64, keep: i64, together: Together) -> bool {
         let mut placed: SmallVec<[usize; 4]> = SmallVec::new();
         placed.push(i);
-        placed.extend(a.with(i));
+        placed.extend(a.with(i).filter(|_| together == Together::WithSources));
         let changes = Future::changes(a, &placed);
         (0..a.alive.len()).any(|kind| {
             let of_kind = || changes.iter().filter(|c| c.0 == kind);
