@@ -34,6 +34,7 @@ PARTS = (
     "redivides",
     "divides",
     "rerolls",
+    "bases",
 )
 #: Short of registers, of units, of both; blocks, streams, one block at a time; small bodies and large.
 SAMPLE = (

@@ -6,6 +6,7 @@
 //! asked for stores, or for operations whose results are read in the very cycle in which they land.
 
 use ciphermill_codegen::{Options, compile};
+use ciphermill_ir::Space;
 use ciphermill_machine::{InstrKind, Machine, OperandKind, Reg, load_from_dir};
 use ciphermill_schedule::verified::{Checked, Witness};
 use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, SourceLoop, Straight, pipelined, straight};
@@ -448,6 +449,67 @@ fn words_of_the_frame_are_told_by_addresses_that_are_made_for_them() {
             all_refused(&case, &source, places.iter().map(|at| bend(at, by)).collect(), what);
         }
     }
+}
+
+/// So many words of each iteration, which are read twice, the second time from the last to the first; one half of them apart
+/// from the other.
+fn there_and_back(words: usize) -> String {
+    let half = |first: usize, t: &str| {
+        let names: Vec<String> = (first..words).step_by(2).map(|k| format!("$x{k}")).collect();
+        let mixed =
+            |x: &String| format!("(local.set {t} (i32.sub (i32.xor (local.get {t}) (local.get {x})) (i32.const 3)))");
+        names.iter().chain(names.iter().rev()).map(mixed).collect::<String>()
+    };
+    let all = |text: &dyn Fn(usize) -> String| (0..words).map(text).collect::<String>();
+    format!(
+        "(func (export \"f\") (param $in i32) (param $n i32) {} (local $t i32) (local $u i32)
+           (loop $next
+             {} {} {}
+             (i32.store (i32.const 64) (local.get $t))
+             (i32.store (i32.const 68) (local.get $u))
+             (local.set $in (i32.add (local.get $in) (i32.const {})))
+             (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))",
+        all(&|k| format!("(local $x{k} i32)")),
+        all(&|k| format!("(local.set $x{k} (i32.load offset={} (local.get $in)))", 4 * k)),
+        half(0, "$t"),
+        half(1, "$u"),
+        4 * words
+    )
+}
+
+#[test]
+fn words_of_the_frame_are_told_by_addresses_that_other_clusters_have_of_them() {
+    let (case, source, p) = pipeline_of("c6201", &there_and_back(90));
+    let framed = |i: &Inst| i.space == Space::Stack && !i.args.contains(&Arg::Reg(p.stack_pointer));
+    let places = case.places(&p.blocks, &framed);
+    assert!(places.len() > 20, "{}", places.len());
+    // Its words are some behind the address: told by both.
+    let imm = |i: &Inst| i.args.iter().position(|a| matches!(a, Arg::Imm(v) if *v >= 8));
+    let far: Vec<_> = places.iter().filter(|x| imm(&p.blocks[x.0].bundles[x.1][x.2]).is_some()).collect();
+    let bend = |&&(b, n, k): &&(usize, usize, usize), by: i64| {
+        bent(&p, |p| {
+            let inst = &mut p.blocks[b].bundles[n][k];
+            let Some(at) = imm(inst) else { return };
+            let Arg::Imm(v) = &mut inst.args[at] else { return };
+            *v += by;
+        })
+    };
+    for (by, what) in [(2, "no word"), (-4, "the word before")] {
+        all_refused(&case, &source, far.iter().map(|at| bend(at, by)).collect(), what);
+    }
+    // What the address is made of.
+    let add = case.machine.abi.ops.add_imm;
+    let made: Vec<usize> = (0..p.before.len()).filter(|k| p.before[*k].instr == add).collect();
+    let moved = |k: &usize| {
+        bent(&p, |p| {
+            p.before[*k].args.iter_mut().for_each(|a| {
+                if let Arg::Imm(v) = a {
+                    *v += 4;
+                }
+            })
+        })
+    };
+    all_refused(&case, &source, made.iter().map(moved).collect(), "the address of another word");
 }
 
 #[test]

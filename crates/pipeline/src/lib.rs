@@ -306,7 +306,8 @@ pub fn pipeline(
                 continue;
             }
         };
-        let body = Body { bases: (0..BASES).map(|k| VReg(func.vregs + k)).collect(), ..body };
+        let bases = if Params::without(without).bases { BASES } else { 0 };
+        let body = Body { bases: (0..bases).map(|k| VReg(func.vregs + k)).collect(), ..body };
         let memo = memo.get_or_init(|| Memo::new(machine, records.known));
         let mut found = None;
         for body in with_copies(&sides, &body)?.into_iter().chain([body]) {

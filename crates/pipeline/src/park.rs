@@ -280,7 +280,7 @@ mod tests {
     use crate::place::{At, Sides};
     use ciphermill_ir::Space;
     use ciphermill_machine::{InstrId, Machine};
-    use ciphermill_vcode::{MemRef, VInst, VKind, VReg};
+    use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
     use std::path::Path;
 
     fn machine() -> Machine {
@@ -336,6 +336,25 @@ mod tests {
         let (names, orders, words) = parked(1, 2, 0).unwrap();
         assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add b", 1));
         assert_eq!(orders, [(2, 3, 0, 0), (2, 5, 1, 0), (5, 2, 0, 1), (0, 1, 0, 1)]);
+    }
+
+    /// The offsets of words that are stored to and loaded from, and the words, where so many are for the cluster of the values.
+    fn offsets(times: usize, reached: usize) -> (Vec<i64>, usize) {
+        let m = machine();
+        let sides = Sides::new(&m, &m.abi.allocatable);
+        let body = sums(&m, times);
+        let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
+        let (out, ..) = park(&body, &at, &sides, &[2, 0], (0, reached)).unwrap();
+        let framed = out.nodes.iter().filter(|n| n.mem.is_some_and(|m| m.space == Space::Stack));
+        let imm = |n: &Node| n.inst.ops.iter().find_map(|o| if let VOp::Imm(v) = o { Some(*v) } else { None });
+        (framed.filter_map(imm).collect(), out.parked)
+    }
+
+    #[test]
+    fn words_that_other_clusters_reach_are_used_again_sooner() {
+        assert_eq!(offsets(3, 0), (vec![0, 0, 4, 4, 8, 8], 3));
+        assert_eq!(offsets(3, 1), (vec![0, 0, 0, 0, 0, 0], 1));
+        assert_eq!(offsets(3, 2), (vec![0, 0, 4, 4, 0, 0], 2));
     }
 
     #[test]

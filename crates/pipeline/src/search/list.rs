@@ -18,7 +18,8 @@
 //!
 //! A result that takes several cycles gets its operation together with its
 //! last reader, ahead of the cycles between: where loads queue for a unit, the
-//! registers that the queue keeps busy are then known, not guessed.
+//! registers that the queue keeps busy are then known, not guessed. At its turn in the order of the program an
+//! operation may stand without: what makes its source has a turn of its own, perhaps far ahead.
 //!
 //! Values that only a few registers of a side can hold are counted by themselves, too
 //! ([`crate::certain::Certain`]), like those of a further side.

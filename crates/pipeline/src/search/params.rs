@@ -152,13 +152,15 @@ pub struct Params {
     pub divides: bool,
     /// Rounds of unrolled loops have a schedule of their own first.
     pub rerolls: bool,
+    /// Other clusters than the stack pointer's may have addresses of the frame.
+    pub bases: bool,
 }
 
 /// A part that can be left out: its name, and how.
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 14] = [
+pub const PARTS: [Part; 15] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -173,6 +175,7 @@ pub const PARTS: [Part; 14] = [
     ("redivides", |p| p.redivides = false),
     ("divides", |p| p.divides = false),
     ("rerolls", |p| p.rerolls = false),
+    ("bases", |p| p.bases = false),
 ];
 
 /// The parts that a search goes without, a bit for each of [`PARTS`].
@@ -283,6 +286,7 @@ impl Default for Params {
             redivides: true,
             divides: true,
             rerolls: true,
+            bases: true,
         }
     }
 }
