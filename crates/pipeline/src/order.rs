@@ -62,7 +62,10 @@ pub fn fits(ops: &Ops, registers: &[i64]) -> bool {
 /// cluster that most are wanted of.
 pub fn wanted(ops: &Ops, registers: &[i64]) -> i64 {
     let order: Vec<usize> = (0..ops.ops.len()).collect();
-    let of = |(most, registers): (&usize, &i64)| (100 * *most as i64 + registers - 1) / (*registers).max(1);
+    let of = |(&most, &registers): (&usize, &i64)| match u64::try_from(registers) {
+        Ok(registers @ 1..) => (100 * most as u64).div_ceil(registers) as i64,
+        _ => 100 * most as i64 + i64::from(most > 0),
+    };
     graph(ops).most(&order).iter().zip(registers).map(of).max().unwrap_or(0)
 }
 
