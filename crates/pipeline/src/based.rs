@@ -78,14 +78,12 @@ impl Bases {
     /// What [`park`] has made, its accesses to the frame for values on other clusters than the stack pointer's by these
     /// addresses where they reach, and on these clusters. Each access says then which banks of memory it touches, as two of
     /// them may be in one cycle.
-    fn give(&self, sides: &Sides<'_>, (body, mut at, index): Parked) -> Parked {
+    fn give(&self, sides: &Sides<'_>, (mut body, mut at, index): Parked) -> Parked {
         let machine = sides.machine;
-        let sp = machine.abi.stack_pointer;
-        let home = sides.of_file(machine.regs[usize::from(sp.0)].file);
+        let home = sides.of_reg(machine.abi.stack_pointer);
         let word = i64::from(machine.word_bits / 8);
-        let mut out = body.clone();
-        let mut used = BTreeSet::new();
-        for (i, node) in out.nodes.iter_mut().enumerate() {
+        let mut used: BTreeSet<(VReg, i64)> = body.based.iter().copied().collect();
+        for (i, node) in body.nodes.iter_mut().enumerate() {
             let Some(mut mem) = node.mem.filter(|_| is_framed(machine, node)) else { continue };
             mem.banks = banks(machine, mem.offset);
             (node.mem, node.inst.mem) = (Some(mem), Some(mem));
@@ -102,11 +100,10 @@ impl Bases {
             node.inst = inst;
             node.reads.push((operand, From::Outside(self.names[base])));
             at[i] = At { unit: value, ..at[i] };
-            used.insert(base);
+            used.insert((self.names[base], self.address(base, word)));
         }
-        let based = used.into_iter().map(|base| (self.names[base], self.address(base, word)));
-        out.based = body.based.iter().copied().chain(based).collect::<BTreeSet<_>>().into_iter().collect();
-        (out, at, index)
+        body.based = used.into_iter().collect();
+        (body, at, index)
     }
 }
 
@@ -129,7 +126,7 @@ impl Frame {
     pub fn parked(&self, body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize]) -> Option<Parked> {
         let machine = sides.machine;
         let Some(bases) = &self.bases else { return park(body, at, sides, room, (self.next, 0)) };
-        let home = sides.of_file(machine.regs[usize::from(machine.abi.stack_pointer.0)].file);
+        let home = sides.of_reg(machine.abi.stack_pointer);
         let less = |(side, room): (usize, &usize)| {
             if Some(side) == home { *room } else { room.saturating_sub(bases.names.len()) }
         };

@@ -7,7 +7,7 @@ use super::place::{At, Ops, Sides, settle};
 use super::rounds;
 use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
-use ciphermill_vcode::{CompileError, VOp};
+use ciphermill_vcode::CompileError;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -278,8 +278,7 @@ pub fn one_side(sides: &Sides<'_>, body: &Body) -> Result<Ops, CompileError> {
 /// has a certain register as an operand runs on that one's side.
 pub fn of_form(sides: &Sides<'_>, body: &Body) -> i64 {
     let variants = |node: &Node| -> Vec<InstrId> {
-        let certain = node.inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
-        let side = certain.and_then(|r| sides.of_file(sides.machine.regs[usize::from(r.0)].file));
+        let side = sides.certain(&node.inst);
         let all = sides.machine.variants[usize::from(node.inst.instr.0)].iter().copied();
         all.filter(|v| side.is_none_or(|side| sides.of_variant(*v) == side)).collect()
     };

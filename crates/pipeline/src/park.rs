@@ -106,7 +106,7 @@ impl<'a> Parking<'a> {
             body,
             machine,
             at: [at.to_vec(), Vec::new()],
-            frame: sides.of_file(machine.regs[usize::from(sp.0)].file).unwrap_or(0),
+            frame: sides.of_reg(sp).unwrap_or(0),
             offset,
             readers,
             held,

@@ -101,6 +101,16 @@ impl<'m> Sides<'m> {
         self.files.iter().position(|f| *f == file)
     }
 
+    pub fn of_reg(&self, r: Reg) -> Option<usize> {
+        self.of_file(self.machine.regs[usize::from(r.0)].file)
+    }
+
+    /// The side of the unit that an instruction has to run on for a certain register among its operands.
+    pub fn certain(&self, inst: &VInst) -> Option<usize> {
+        let certain = inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
+        certain.and_then(|r| self.of_reg(r))
+    }
+
     /// Side of the unit a variant runs on.
     pub fn of_variant(&self, v: InstrId) -> usize {
         self.side[usize::from(v.0)]
@@ -304,10 +314,7 @@ impl Settler<'_> {
         all: &[At],
     ) -> Result<(), CompileError> {
         let mut inst = node.inst.clone();
-        // A certain register as an operand decides the unit's side.
-        let certain = inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
-        let side = certain.and_then(|r| self.sides.of_file(self.sides.machine.regs[usize::from(r.0)].file));
-        let at = At { unit: side.unwrap_or(at.unit), ..at };
+        let at = At { unit: self.sides.certain(&inst).unwrap_or(at.unit), ..at };
         let mut reads: SmallVec<[(usize, Read); 4]> = node
             .reads
             .iter()

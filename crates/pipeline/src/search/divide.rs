@@ -85,12 +85,7 @@ impl<'a> Divider<'a> {
                 }
             }
         }
-        let fixed = |i: usize| {
-            let certain =
-                body.nodes[i].inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
-            certain.and_then(|r| sides.of_file(sides.machine.regs[usize::from(r.0)].file))
-        };
-        let fixed: Vec<Option<usize>> = (0..n).map(fixed).collect();
+        let fixed: Vec<Option<usize>> = body.nodes.iter().map(|node| sides.certain(&node.inst)).collect();
         let at: Vec<usize> = (0..n).map(|i| fixed[i].unwrap_or(at[i].unit)).collect();
         let mut divider = Divider {
             body,
