@@ -21,6 +21,10 @@
 //! registers that the queue keeps busy are then known, not guessed. At its turn in the order of the program an
 //! operation may stand without: what makes its source has a turn of its own, perhaps far ahead.
 //!
+//! A store of a value that waits in the frame makes room for the operations behind it. Nothing waits for the store, and
+//! no order ties it to them: it stands at its turn, not ahead of it. Where operations stand already this is not asked:
+//! the cycles of these are known when all that reads them stands, stores among it.
+//!
 //! Values that only a few registers of a side can hold are counted by themselves, too
 //! ([`crate::certain::Certain`]), like those of a further side.
 //!
@@ -43,9 +47,10 @@ use super::state::Loop;
 use crate::body::From;
 use crate::graph::{kept, latency};
 use crate::modulo::{Schedule, keeps_orders};
-use crate::place::{Ops, Sides};
+use crate::place::{Op, Ops, Sides};
 use crate::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
+use ciphermill_program::Role;
 use future::Future;
 use plan::Plan;
 use policies::Policy;
@@ -298,6 +303,11 @@ impl<'a> Attempt<'a> {
         let mut t = -1i64;
         let (mut left, mut since) = (self.left, t);
         let ahead = urgency.len() * policy.ahead as usize / 100;
+        let own_store = |op: &Op| op.inst.role == Role::Overhead && op.inst.mem.is_some_and(|mem| mem.store);
+        let at_turn: Vec<bool> = match self.plan.followed {
+            None => self.ops.ops.iter().map(own_store).collect(),
+            Some(_) => vec![false; urgency.len()],
+        };
         while self.left > 0 {
             let turn = self.future.as_ref().map_or(0, |future| future.top);
             if self.left != left {
@@ -309,7 +319,7 @@ impl<'a> Attempt<'a> {
             self.follow(t)?;
             candidates.clear();
             for &i in self.ready.iter().filter(|&&i| self.late[i] >= t && self.may(i)) {
-                let near = i + ahead >= turn;
+                let near = i + if at_turn[i] { 1 } else { ahead } >= turn;
                 let gain = || (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
                 let gain = if policy.frugal || !near { gain() } else { 0 };
                 if near || gain <= 0 {
