@@ -22,7 +22,6 @@ PHASES = {
     "ascend": "starts at longer and longer intervals",
     "race": "many starts at a shorter interval, the better part goes on",
     "narrow": "rows taken out",
-    "divide": "nodes change clusters",
 }
 KINDS = {"shifts": "to another cycle", "exchanges": "in exchange", "pushes": "with others", "crossings": "across"}
 

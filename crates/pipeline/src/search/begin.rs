@@ -11,12 +11,11 @@ use super::moves::Dice;
 use super::state::{Loop, State};
 use crate::graph::latency;
 use crate::modulo::Schedule;
-use crate::place::{Ops, Origin};
+use crate::place::Ops;
 use crate::table::shuffle;
 use ciphermill_machine::{InstrId, UnitId};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 impl<'s> State<'s> {
     /// A schedule in which operation `i` stands near `wish[i]`, the branch in its own cycle. Those
@@ -64,44 +63,6 @@ impl<'s> State<'s> {
         Some(state)
     }
 
-    /// A schedule of other operations of the same loop: what is in both stands where it stood.
-    /// `None` where there is no place for an operation.
-    pub fn carried(all: &Loop<'s>, schedule: &Schedule, old: &Ops) -> Option<State<'s>> {
-        let ops = &all.task.ops;
-        let stood = old.origins.iter().zip(schedule.time.iter().zip(&schedule.variant));
-        let stood: BTreeMap<Origin, (i64, InstrId)> =
-            stood.filter(|o| *o.0 != Origin::Own).map(|(&o, (&t, &v))| (o, (t, v))).collect();
-        let mut state = State::empty(all, ops, schedule.ii, schedule.stages);
-        let (mut homeless, mut new) = (Vec::new(), Vec::new());
-        for (i, op) in ops.ops.iter().enumerate() {
-            let Some(&(time, variant)) = stood.get(&ops.origins[i]) else {
-                new.push(i);
-                continue;
-            };
-            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
-            let row = state.table.row(time);
-            match op.variants.contains(&variant).then(|| state.table.free(row, op, variant)).flatten() {
-                Some(unit) => state.table.put(row, i, op, variant, unit),
-                None => homeless.push(i),
-            }
-        }
-        for i in homeless {
-            state.put_somewhere(i, state.schedule.time[i])?;
-        }
-        // What is new stands before its readers, or behind what it reads.
-        for i in new {
-            let ii = schedule.ii;
-            let before =
-                all.task.near.after[i].iter().map(|e| state.schedule.time[e.other] + e.distance * ii - e.cycles);
-            let behind =
-                all.task.near.before[i].iter().map(|e| state.schedule.time[e.other] - e.distance * ii + e.cycles);
-            let at = before.min().or(behind.max()).unwrap_or(0).clamp(0, schedule.stages * ii - 1);
-            state.put_somewhere(i, at)?;
-        }
-        state.count_all();
-        Some(state)
-    }
-
     /// The same without some rows, and with one more behind each of some others. `None` where an
     /// operation of a row that goes finds no other.
     pub fn resized(&self, gone: &[i64], come: &[i64]) -> Option<State<'s>> {
@@ -130,56 +91,6 @@ impl<'s> State<'s> {
         }
         state.count_all();
         Some(state)
-    }
-
-    /// Rows before the branch's behind which one more each mends most, one after the other, until
-    /// only so much is left broken, or no row mends anything.
-    pub fn by_need(&self, left: i64) -> Vec<i64> {
-        let (time, ii) = (&self.schedule.time, self.schedule.ii);
-        let branch = time.last().map_or(0, |t| t % ii).max(1);
-        // Rows that a broken dependence lies across, and by how many cycles it fails.
-        let mut across: Vec<(i64, i64, i64)> = Vec::new();
-        for (i, &own) in time.iter().enumerate() {
-            for o in self.orders_of(i).iter().filter(|o| o.sign > 0) {
-                let fault = self.fault(i, o);
-                if fault > 0 {
-                    // The other is `gap` cycles later, in iterations that are `ii` apart.
-                    let gap = self.gap(i, o);
-                    if gap > 0 {
-                        across.push((own % ii, gap.min(ii), fault));
-                    }
-                }
-            }
-        }
-        let mut left = self.left() - left;
-        let mut rows = Vec::new();
-        while left > 0 {
-            let mut mends = vec![0i64; ii as usize + 1];
-            for &(first, gap, _) in across.iter().filter(|a| a.2 > 0) {
-                let end = first + gap;
-                mends[first as usize] += 1;
-                mends[end.min(ii) as usize] -= 1;
-                if end > ii {
-                    mends[0] += 1;
-                    mends[(end - ii) as usize] -= 1;
-                }
-            }
-            let mut sum = 0;
-            let counted = mends.iter().take(branch as usize).enumerate().map(|(r, m)| {
-                sum += m;
-                (sum, Reverse(r as i64))
-            });
-            let Some((most, Reverse(row))) = counted.max().filter(|m| m.0 > 0) else { break };
-            rows.push(row);
-            left -= most;
-            for a in &mut across {
-                let since = (row - a.0).rem_euclid(ii);
-                if a.2 > 0 && since < a.1 {
-                    a.2 -= 1;
-                }
-            }
-        }
-        rows
     }
 
     /// Rows before the branch's in which values or operations are too many.

@@ -11,9 +11,7 @@ use ciphermill_program::search_log::Moves;
 const LANDING: usize = 2;
 /// So often registers are looked for once more, with one fewer than there are.
 const COLOURED: usize = 4;
-/// Rows that go in together mend all but this part of what is broken; the rest is for moves.
-const REST: i64 = 3;
-/// Where no row mends a dependence, one row goes in for so many values too many.
+/// One row goes in, where most is broken, for so many broken rules.
 const CROWD: usize = 4;
 
 impl<'s> Search<'s> {
@@ -65,10 +63,7 @@ impl<'s> Search<'s> {
                 return (None, all);
             }
             least = least.min(state.left());
-            let mut rows = if params.rows_by_need { state.by_need(state.left() / REST) } else { Vec::new() };
-            if rows.is_empty() {
-                rows = state.by_crowd().into_iter().take(state.left() as usize / CROWD + 1).collect();
-            }
+            let rows: Vec<i64> = state.by_crowd().into_iter().take(state.left() as usize / CROWD + 1).collect();
             let Some(wider) = state.resized(&[], &rows) else { return (None, all) };
             state = wider;
         }

@@ -15,7 +15,7 @@
 //! begins at a shorter interval in every way there is ([`race`], [`begin`], [`iterative`],
 //! [`crate::order`]), moves each for a while, and goes on with the better part. What comes first *lands*
 //! ([`land`]): rows go in where something is still broken. *Narrowing* takes rows out of a schedule
-//! as long as what that breaks can be mended, and nodes change clusters ([`shorten`]). The next
+//! as long as what that breaks can be mended ([`shorten`]). The next
 //! race's interval lies between the best schedule so far and the longest interval that came to
 //! nothing.
 //!
@@ -164,9 +164,6 @@ impl<'s> Search<'s> {
             if best.schedule.ii <= bound || idle || self.budget < self.total / params.last_part {
                 break;
             }
-        }
-        if self.sides.files.len() > 1 && params.redivides {
-            best = self.redivide(forms, best, bound)?;
         }
         Ok(Some(best))
     }

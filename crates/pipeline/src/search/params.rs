@@ -125,10 +125,8 @@ pub struct Params {
     pub far: i64,
     /// A search ends where its interval is by less than this part above the bound.
     pub enough: i64,
-    /// The last part of the budget is for other divisions.
+    /// A search ends where less than this part of the budget is left behind a narrowing.
     pub last_part: u64,
-    /// Moves for each operation in which another division has to be mended.
-    pub division: u64,
     /// Moves for each operation of a whole search, and at most, of which one on a single cluster takes
     /// a part: of a loop that is searched for on few narrower machines, and on many. And of a quick one.
     pub thorough: (u64, u64),
@@ -144,10 +142,7 @@ pub struct Params {
     pub iterates: bool,
     pub spreads: bool,
     pub races: bool,
-    /// Rows go in where they mend most; otherwise where most is broken.
-    pub rows_by_need: bool,
     pub narrows: bool,
-    pub redivides: bool,
     /// Divisions are looked for; otherwise only plain ones are tried.
     pub divides: bool,
     /// Rounds of unrolled loops have a schedule of their own first.
@@ -160,7 +155,7 @@ pub struct Params {
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 15] = [
+pub const PARTS: [Part; 13] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -170,9 +165,7 @@ pub const PARTS: [Part; 15] = [
     ("spreads", |p| p.spreads = false),
     ("races", |p| p.races = false),
     ("hopeless", |p| p.hopeless = u64::MAX),
-    ("rows_by_need", |p| p.rows_by_need = false),
     ("narrows", |p| p.narrows = false),
-    ("redivides", |p| p.redivides = false),
     ("divides", |p| p.divides = false),
     ("rerolls", |p| p.rerolls = false),
     ("bases", |p| p.bases = false),
@@ -272,7 +265,6 @@ impl Default for Params {
             target: 65,
             hopeless: 2,
             far: 16,
-            division: 20,
             thorough: (80_000, 30_000_000),
             one_cluster: (4, 16),
             quick: (2_000, 3_000_000),
@@ -281,9 +273,7 @@ impl Default for Params {
             iterates: true,
             spreads: true,
             races: true,
-            rows_by_need: true,
             narrows: true,
-            redivides: true,
             divides: true,
             rerolls: true,
             bases: true,

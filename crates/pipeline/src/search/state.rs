@@ -230,17 +230,6 @@ impl<'s> State<'s> {
         i64::from(o.sign) * (time[i] - time[o.other as usize]) + i64::from(o.cycles)
     }
 
-    /// Cycles between an operation and one that waits for it, with the iterations in them: as many as
-    /// the intervals that the dependence's cycles contain.
-    pub(super) fn gap(&self, i: usize, o: &Order) -> i64 {
-        let time = &self.schedule.time;
-        let ii = self.schedule.ii;
-        let (own, other) = (time[i], time[o.other as usize]);
-        // A dependence on an earlier iteration has cycles that are short of intervals.
-        let between = ((-i64::from(o.cycles)).max(0) + ii - 1) / ii * ii;
-        other + between - own
-    }
-
     /// The cycles of a reader's dependences follow the paths that its operands now take.
     pub(super) fn recross(&mut self, reader: usize) {
         for k in self.begins[reader] as usize..self.begins[reader + 1] as usize {
