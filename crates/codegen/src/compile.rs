@@ -84,14 +84,18 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let search = options.search.unwrap_or(Search { times, ..Search::default() });
             let patience = options.patience.max(1);
             let idle = !called.is_empty() && !called.contains(&id);
-            let effort = match (options.kept_only, idle) {
-                (true, _) => ciphermill_pipeline::Effort::kept(),
-                (false, true) => ciphermill_pipeline::Effort::least(),
-                (false, false) => {
-                    let (first, kept) = (false, false);
-                    let rest = ciphermill_pipeline::Effort::least();
-                    ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience, first, kept, ..rest }
-                }
+            let least = ciphermill_pipeline::Effort::least();
+            let effort = match idle {
+                true => least,
+                false => ciphermill_pipeline::Effort {
+                    thorough,
+                    longest,
+                    unrefined,
+                    search,
+                    patience,
+                    first: false,
+                    ..least
+                },
             };
             let found = ciphermill_pipeline::pipeline(
                 &mut vfunc,

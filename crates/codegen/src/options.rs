@@ -46,8 +46,6 @@ pub struct Options {
     pub unrefined: bool,
     /// No loop gets a full search, whatever is the focus: for comparing variants.
     pub quick: bool,
-    /// Only loops with kept schedules are pipelined: for telling which have one.
-    pub kept_only: bool,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
     /// stand in memory, modulo a power of two. Speed depends on it where memory has
     /// several blocks, and the result on a machine whose loads put base and index

@@ -199,15 +199,15 @@ pub fn choose(
         variants.extend((short && straight == STRAIGHT).then_some(SHORT));
     }
     let nests = [SHORT, Unrolling { throughput: true, ..SHORT }];
-    if searched && !request.schedules.is_empty() && request.search.is_none() {
+    if searched && !request.kept_in.is_empty() && request.search.is_none() {
         let more = others.iter().flat_map(|&jam| {
             let forms = [(false, false), (true, false), (false, true)];
             forms.map(|(throughput, sums)| Unrolling { jam, throughput, sums, ..STRAIGHT })
         });
-        let mut all: Vec<_> = variants.iter().copied().chain(more).collect();
-        all.extend(nests.into_iter().filter(|of| straight_too && !variants.contains(of)));
+        let all: Vec<_> =
+            variants.iter().copied().chain(more).chain(nests.into_iter().filter(|_| straight_too)).collect();
         let kept_in: Vec<_> = request.kept_in.iter().copied().filter(|of| all.contains(of)).collect();
-        if let Some(found) = kept::choose(&kept_in, &all, driver, make, cycles)? {
+        if let Some(found) = kept::choose(&kept_in, driver, make, cycles)? {
             return Ok(found);
         }
     }

@@ -1,23 +1,21 @@
 //! Which variants of the code have kept schedules.
 //!
-//! A variant whose longest loop takes a kept schedule was the best when that was found: no other is searched. What a
-//! schedule was kept for is known with the variant that it was found in, so that this one is compiled and no other. All
-//! are looked at where the schedule does not say, and where its loop is no longer the same.
+//! A variant in which a schedule was kept for this very measurement, and whose longest loop still takes a kept one, was the
+//! best when that was found: no other is tried. What was kept for another measurement does not tell: a loop of one block
+//! at a time may be the tail of a variant that nobody would choose for several.
 
 use crate::chosen::{Chosen, Tried, least, together};
 use crate::error::MeasureError;
 use crate::pipeline::SearchEffort;
 use ciphermill_program::{PipelinedLoop, PlainLoop};
 
-/// The fastest of the variants whose longest loop takes a kept schedule; None where there is none. Those in
-/// `kept_in` are compiled first, and the others only where none of these takes its schedule.
+/// The fastest of the variants in which schedules were kept whose longest loop still takes one; None where there is none.
 /// `driver` is the export that is measured.
 ///
 /// # Errors
 /// Those of `make` and `cycles`.
 pub(crate) fn choose<V: Copy + Send>(
     kept_in: &[V],
-    all: &[V],
     driver: &str,
     make: impl Fn(V, SearchEffort) -> Result<Chosen, MeasureError> + Sync,
     cycles: impl Fn(&Chosen) -> Result<f64, MeasureError>,
@@ -25,11 +23,6 @@ pub(crate) fn choose<V: Copy + Send>(
     let compiled = |variant, effort| Ok((0.0, make(variant, effort)?));
     let mut found = together(kept_in, SearchEffort::Full, compiled)?;
     found.retain(|t| main_kept(&t.1, driver));
-    if found.is_empty() {
-        let kept = together(all, SearchEffort::Kept, compiled)?;
-        let takers = all.iter().zip(&kept).filter(|(_, t)| main_kept(&t.1, driver)).map(|(&variant, _)| variant);
-        found = takers.map(|variant| compiled(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
-    }
     if let [_] = found[..] {
         return Ok(found.pop().map(|t| t.1));
     }

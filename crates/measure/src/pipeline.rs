@@ -119,8 +119,6 @@ impl UnrolledDriver<'_> {
 /// How long schedules are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchEffort {
-    /// Kept schedules or none: for telling which variants have one.
-    Kept,
     /// No search: for comparing variants.
     Quick,
     /// A short search: for comparing variants that gain differently from a cluster assignment.
@@ -313,7 +311,6 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         searched: how.measured.filter(|_| machine.issue.explicit).map(str::to_owned),
         called: how.called.iter().filter(|_| machine.issue.explicit).map(|name| name.to_string()).collect(),
         quick: how.effort == SearchEffort::Quick,
-        kept_only: how.effort == SearchEffort::Kept,
         longest: unrolled.is_some_and(|unrolled| unrolled.unrolling.jam > 1),
         unrefined: how.effort == SearchEffort::Unrefined,
         buffers: buffers(how.kernel),

@@ -103,8 +103,6 @@ pub struct Effort {
     pub share: u32,
     /// The first schedule is taken.
     pub first: bool,
-    /// A kept schedule, or none.
-    pub kept: bool,
 }
 
 /// How schedules are shortened by chance.
@@ -150,13 +148,7 @@ impl Effort {
             patience: 1,
             share: WHOLE,
             first: true,
-            kept: false,
         }
-    }
-
-    /// For telling whether there is a kept schedule.
-    pub fn kept() -> Effort {
-        Effort { kept: true, ..Effort::least() }
     }
 }
 
@@ -297,7 +289,7 @@ pub fn pipeline(
         tried.insert(name(func, &c));
         let effort = match long(func, &c) && prove {
             true => Effort { longest: false, ..effort },
-            false => Effort { first: effort.first, kept: effort.kept, ..Effort::quick() },
+            false => Effort { first: effort.first, ..Effort::quick() },
         };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
@@ -418,11 +410,9 @@ struct Searched {
 
 /// The shortest pipeline that is found or known.
 fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
-    let Asked { body, sides, effort, records, .. } = asked;
+    let Asked { body, sides, effort, .. } = asked;
     let bounds = graph::lower(sides, body)?;
-    // The forms that a record may be of follow from the bound, too.
-    let looks = effort.kept && records.iter().any(|r| forms::fits(r, body));
-    let proved = match looks || effort.thorough && !effort.unrefined {
+    let proved = match effort.thorough && !effort.unrefined {
         true => Some(ciphermill_bounds::quick(&plain::plain(sides, body, None)?)),
         false => None,
     };
@@ -463,9 +453,6 @@ fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, 
         let words = kept.len() + form.body.parked;
         let kernel = Kernel { recorded: true, res_mii, rec_mii, words, kept, rotating, ..kernel };
         return Ok(Searched { found: Some((kernel, form.body)), bound, bounds: None, cut: false });
-    }
-    if effort.kept {
-        return Ok(Searched { found: None, bound, bounds: None, cut: false });
     }
     let (known, known_rotating) = match known {
         Some(known) if known.0.names.is_some() => (None, Some(known)),
