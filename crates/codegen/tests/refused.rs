@@ -310,7 +310,9 @@ fn a_result_in_another_register_and_a_value_from_another() {
             case.places(&p.blocks, &|i| case.registers(i, true).len() == 1).into_iter().filter(|x| x.0 == kernel)
         {
             let (o, r) = case.registers(&p.blocks[b].bundles[n][k], true)[0];
-            if case.registers(&p.blocks[b].bundles[n][k], false).iter().all(|x| x.0 != o) {
+            // What stays where it is may go elsewhere besides.
+            let to_itself = |x: &(usize, u32)| x.1 == r && case.machine.abi.ops.mov == p.blocks[b].bundles[n][k].instr;
+            if case.registers(&p.blocks[b].bundles[n][k], false).iter().all(|x| x.0 != o && !to_itself(x)) {
                 other.push(bent(&p, |p| p.blocks[b].bundles[n][k].args[o] = Arg::Reg(case.neighbour(r))));
             }
         }
