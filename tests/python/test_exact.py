@@ -103,7 +103,8 @@ def test_a_loop_of_a_key_set_up():
         # The search before it is longer, too, and may come there by itself: the solver is then asked of shorter ones only.
         by_itself = all(q["ii"] < after["ii"] for q in after["asked"])
         assert after["ii"] == before["ii"] or (after["ii"], "found") in words or by_itself
-    # With another division one of them could be shorter: the solver says so of any, and none of its own.
-    assert any(after["proved_optimal"] for after in best.loops)
+    # What is not proved the shortest may be shorter with another division: the solver was asked of the next interval.
+    for after in best.loops:
+        assert after["proved_optimal"] or any(q["ii"] == after["ii"] - 1 for q in after["asked"])
     again = cm.run("rijndael", on="c6201", direction="keysetup", optimal=True)
     assert again.to_dict() == best.to_dict()
