@@ -69,7 +69,7 @@ def loops(measurement):
 
 def test_what_is_found_is_taken_by_later_runs(tuned):
     path, said = tuned
-    assert said["after"] < said["before"] and said["state"] in ("done", "proved")
+    assert said["after"] <= said["before"] and said["state"] in ("done", "proved")
     assert said["rounds"] == [{"times": 3, "round": 1}]
     kept = path.with_suffix(".schedules.json")
     assert len(json.loads(kept.read_text())["schedules"]) == len(said["kept"]) > 0
