@@ -412,10 +412,8 @@ struct Searched {
 fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
     let Asked { body, sides, effort, .. } = asked;
     let bounds = graph::lower(sides, body)?;
-    let proved = match effort.thorough && !effort.unrefined {
-        true => Some(ciphermill_bounds::quick(&plain::plain(sides, body, None)?)),
-        false => None,
-    };
+    let thorough = effort.thorough && !effort.unrefined;
+    let proved = thorough.then(|| plain::plain(sides, body, None).map(|p| ciphermill_bounds::quick(&p))).transpose()?;
     let least = proved.as_ref().and_then(|p| ciphermill_bounds::greatest(p, false)).map_or(0, |b| b.least);
     let bound = least.max(bounds.0).max(bounds.1);
     if bound >= asked.below {

@@ -47,10 +47,9 @@ use super::state::Loop;
 use crate::body::From;
 use crate::graph::{kept, latency};
 use crate::modulo::{Schedule, keeps_orders};
-use crate::place::{Op, Ops, Sides};
+use crate::place::{Ops, Sides};
 use crate::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
-use ciphermill_program::Role;
 use future::Future;
 use plan::Plan;
 use policies::Policy;
@@ -303,11 +302,6 @@ impl<'a> Attempt<'a> {
         let mut t = -1i64;
         let (mut left, mut since) = (self.left, t);
         let ahead = urgency.len() * policy.ahead as usize / 100;
-        let own_store = |op: &Op| op.inst.role == Role::Overhead && op.inst.mem.is_some_and(|mem| mem.store);
-        let at_turn: Vec<bool> = match self.plan.followed {
-            None => self.ops.ops.iter().map(own_store).collect(),
-            Some(_) => vec![false; urgency.len()],
-        };
         while self.left > 0 {
             let turn = self.future.as_ref().map_or(0, |future| future.top);
             if self.left != left {
@@ -319,7 +313,7 @@ impl<'a> Attempt<'a> {
             self.follow(t)?;
             candidates.clear();
             for &i in self.ready.iter().filter(|&&i| self.late[i] >= t && self.may(i)) {
-                let near = i + if at_turn[i] { 1 } else { ahead } >= turn;
+                let near = i + if self.plan.at_turn[i] { 1 } else { ahead } >= turn;
                 let gain = || (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
                 let gain = if policy.frugal || !near { gain() } else { 0 };
                 if near || gain <= 0 {

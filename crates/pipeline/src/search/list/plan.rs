@@ -7,6 +7,7 @@ use crate::graph::Orders;
 use crate::place::{Op, Ops, Sides};
 use crate::search::preset::Stands;
 use crate::table::demand;
+use ciphermill_program::Role;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub struct Plan {
     pub(super) certain: Certain,
     /// Cycles that an iteration takes at least.
     pub(super) chain: i64,
+    /// Stores of values that wait in the frame, which are not placed ahead of their turn.
+    pub(super) at_turn: Vec<bool>,
     /// Operations that stand already, relative to each other.
     pub(super) followed: Option<Followed>,
 }
@@ -73,6 +76,7 @@ impl Plan {
             demand: demand(sides, ops),
             certain: Certain::of(sides, ops),
             chain,
+            at_turn: ops.ops.iter().map(own_store).collect(),
             followed: None,
         }
     }
@@ -80,8 +84,15 @@ impl Plan {
     /// The same with operations that stand already.
     pub fn following(self, stands: &[Option<Stands>]) -> Plan {
         let followed = Some(Followed::of(&self.orders, stands));
-        Plan { followed, ..self }
+        // Their cycles are known when all that reads them stands, stores among it.
+        let at_turn = vec![false; self.at_turn.len()];
+        Plan { followed, at_turn, ..self }
     }
+}
+
+/// Is it a store of the compiler's own?
+fn own_store(op: &Op) -> bool {
+    op.inst.role == Role::Overhead && op.inst.mem.is_some_and(|mem| mem.store)
 }
 
 /// Operations whose results of the same iteration one reads.
