@@ -274,7 +274,7 @@ fn paths_ports_and_clusters_are_the_machines() {
         let mut swapped = Vec::new();
         for (b, n, k) in case.places(&p.blocks, &|i| !case.registers(i, true).is_empty()) {
             let i = &p.blocks[b].bundles[n][k];
-            let cluster = |v: ciphermill_machine::InstrId| case.machine.instrs[usize::from(v.0)].cluster;
+            let cluster = |v: InstrId| case.machine.instrs[usize::from(v.0)].cluster;
             let variants = case.machine.variants.iter().find(|v| v.contains(&i.instr));
             let other = variants
                 .into_iter()
