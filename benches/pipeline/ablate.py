@@ -33,6 +33,7 @@ PARTS = (
     "divides",
     "rerolls",
     "bases",
+    "respills",
 )
 #: Short of registers, of units, of both; blocks, streams, one block at a time; small bodies and large.
 SAMPLE = (

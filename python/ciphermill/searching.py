@@ -22,8 +22,15 @@ PHASES = {
     "ascend": "starts at longer and longer intervals",
     "race": "many starts at a shorter interval, the better part goes on",
     "narrow": "rows taken out",
+    "compare": "rows taken out of several schedules, the better part goes on",
 }
-KINDS = {"shifts": "to another cycle", "exchanges": "in exchange", "pushes": "with others", "crossings": "across"}
+KINDS = {
+    "shifts": "to another cycle",
+    "exchanges": "in exchange",
+    "pushes": "with others",
+    "crossings": "across",
+    "spills": "to the frame or back",
+}
 
 
 def text(loops: Sequence[Mapping[str, Any]]) -> str:

@@ -151,7 +151,7 @@ fn displaced(machine: &Machine, instr: InstrId, displacement: i64) -> Option<VIn
 
 /// The banks that a word of the frame is in, beside those that other accesses know of: which block the frame is in is not
 /// known here. None where the stack pointer does not say which.
-fn banks(machine: &Machine, offset: i64) -> Set {
+pub fn banks(machine: &Machine, offset: i64) -> Set {
     let Some(banks) = &machine.memory.banks else { return 0 };
     let turn = banks.banks * banks.bank_bytes;
     let beside = banks.blocks * banks.banks;

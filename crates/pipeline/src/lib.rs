@@ -124,7 +124,7 @@ impl Default for Search {
 
 impl Search {
     /// Does it go on from records, for new ones?
-    fn goes_on(&self) -> bool {
+    pub fn goes_on(&self) -> bool {
         self.round > 0
     }
 
@@ -273,7 +273,8 @@ pub fn pipeline(
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     // A record is found by the forms that a loop has without a search.
     let without = effort.search.without;
-    let without = if records.new.is_some() { without.and("rerolls").unwrap_or(without) } else { without };
+    let recorded = |without: Without| without.and("rerolls")?.and("respills");
+    let without = if records.new.is_some() { recorded(without).unwrap_or(without) } else { without };
     let effort = Effort { search: Search { without, ..effort.search }, ..effort };
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     let long = |func: &VFunc, c: &Candidate| !effort.longest || 4 * length(func, c) >= 3 * longest;
@@ -512,6 +513,7 @@ fn searched(
         params: &params,
         seed: effort.search.seed(),
         thorough: effort.thorough,
+        words: Some(kept),
         total: budget,
         budget,
         log: SearchLog::default(),
@@ -537,7 +539,8 @@ fn searched(
             None => landed.registers,
         };
         let kernel = Kernel::new(&form.body, landed.state.ops().clone(), landed.schedule, registers);
-        let (words, kept) = (form.kept.len() + form.body.parked, form.kept.clone());
+        let words = form.kept.len() + form.body.parked + kernel.ops.spilled;
+        let kept = form.kept.clone();
         let rotating = names.map(|(r, of)| rotating::Names { ring: r.ring, of, back: r.back });
         let kernel = Kernel { res_mii: bounds.0, rec_mii: bounds.1, words, kept, rotating, log: Some(log), ..kernel };
         Some((kernel, form.body.clone()))

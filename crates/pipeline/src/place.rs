@@ -158,6 +158,15 @@ pub enum Origin {
     Own,
 }
 
+/// Words of the frame that nothing uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Free {
+    /// The first one's offset from the stack pointer.
+    pub first: i64,
+    /// Accesses to the frame say which banks they touch.
+    pub banks: bool,
+}
+
 /// All that is to be scheduled.
 #[derive(Clone, Debug, Default)]
 pub struct Ops {
@@ -170,6 +179,9 @@ pub struct Ops {
     /// The sides of the body's nodes that all this was made possible for; some operations may
     /// have others by now.
     pub settled: Vec<At>,
+    /// Where values may go that have no register, and the words that they have there.
+    pub frame: Option<Free>,
+    pub spilled: usize,
     /// The machine waits for operands: a register's old value is gone with the
     /// cycle in which its new one is started.
     pub interlock: bool,

@@ -84,6 +84,7 @@ fn form_of(search: &mut Search<'_>, body: &Body, frame: &Frame) -> Result<Option
         params: search.params,
         seed: search.seed,
         thorough: search.thorough,
+        words: None,
     };
     let bound = bounds.0.max(bounds.1);
     let found = of_round.run(&[Form::of(round)], None, bound)?;
@@ -146,6 +147,7 @@ mod tests {
             params: &params,
             seed: 0,
             thorough: true,
+            words: None,
             total: 6_000_000,
             budget: 6_000_000,
             log: SearchLog::default(),

@@ -33,6 +33,8 @@ pub struct Moves {
     pub pushes: Tally,
     /// To another cluster.
     pub crossings: Tally,
+    /// A value to the frame for a while, or back into a register.
+    pub spills: Tally,
 }
 
 impl Moves {
@@ -56,6 +58,7 @@ impl AddAssign for Moves {
         self.exchanges += other.exchanges;
         self.pushes += other.pushes;
         self.crossings += other.crossings;
+        self.spills += other.spills;
     }
 }
 
@@ -71,7 +74,7 @@ impl Sum for Moves {
 /// One phase of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Phase {
-    /// `reroll`, whose intervals are those of a round, `kept`, `list`, `ascend`, `race`, `narrow` or `divide`.
+    /// `reroll`, whose intervals are those of a round, `kept`, `list`, `ascend`, `race`, `compare` or `narrow`.
     pub phase: &'static str,
     /// The II that it was after, or that it began with.
     pub from: i64,

@@ -8,6 +8,7 @@
 //! had no cycle to spare across that row are broken.
 
 use super::moves::Dice;
+use super::preset::Stands;
 use super::state::{Loop, State};
 use crate::graph::latency;
 use crate::modulo::Schedule;
@@ -51,16 +52,42 @@ impl<'s> State<'s> {
 
     /// A schedule of these operations, some of whose clusters are not those of the loop.
     pub fn carried_with(all: &Loop<'s>, schedule: &Schedule, ops: &Ops) -> Option<State<'s>> {
+        let stood = schedule.time.iter().copied().zip(schedule.variant.iter().copied()).map(Some).collect::<Vec<_>>();
         let mut state = State::empty(all, ops, schedule.ii, schedule.stages);
-        for i in with_few_units_first(all, schedule) {
-            let (op, time, variant) = (&ops.ops[i], schedule.time[i], schedule.variant[i]);
-            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
-            let row = state.table.row(time);
-            let unit = state.table.free(row, op, variant)?;
-            state.table.put(row, i, op, variant, unit);
+        state.stand_again(&stood)?;
+        state.count_all();
+        Some(state)
+    }
+
+    /// A schedule in which some operations stand already, and the others near a cycle. None where units have no place for
+    /// one.
+    pub(super) fn around(
+        all: &Loop<'s>,
+        (ii, stages): (i64, i64),
+        stood: &[Option<Stands>],
+        wish: &[i64],
+    ) -> Option<State<'s>> {
+        let mut state = State::empty(all, &all.task.ops, ii, stages);
+        state.stand_again(stood)?;
+        for i in (0..wish.len()).filter(|i| stood[*i].is_none()) {
+            state.put_somewhere(i, wish[i].clamp(0, stages * ii - 1))?;
         }
         state.count_all();
         Some(state)
+    }
+
+    /// Operations stand where they did, those first whose instruction has the fewest units to choose from: so those of a
+    /// row find units in any order that they once had.
+    fn stand_again(&mut self, stood: &[Option<Stands>]) -> Option<()> {
+        let mut order: Vec<(usize, Stands)> = stood.iter().enumerate().filter_map(|(i, s)| Some((i, (*s)?))).collect();
+        order.sort_by_key(|(_, (_, variant))| self.all.sides.units[usize::from(variant.0)].count_ones());
+        for (i, (time, variant)) in order {
+            (self.schedule.time[i], self.schedule.variant[i]) = (time, variant);
+            let row = self.table.row(time);
+            let unit = self.table.free(row, &self.ops.ops[i], variant)?;
+            self.table.put(row, i, &self.ops.ops[i], variant, unit);
+        }
+        Some(())
     }
 
     /// The same without some rows, and with one more behind each of some others. `None` where an

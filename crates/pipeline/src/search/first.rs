@@ -30,11 +30,11 @@ const STEPS: u64 = 3;
 const SETTLED: u64 = 20;
 
 impl<'s> Search<'s> {
-    /// The shortest first schedule of some divisions; of these the first ones stay, and those of them
+    /// First schedules of some divisions, among them the shortest; of these the first ones stay, and those of them
     /// that have one.
-    pub(super) fn first(&mut self, divisions: &mut Vec<Division<'s>>, bound: i64) -> Option<Landed<'s>> {
+    pub(super) fn first(&mut self, divisions: &mut Vec<Division<'s>>, bound: i64) -> Vec<Landed<'s>> {
         let listed = self.listed(divisions, bound);
-        listed.or_else(|| self.ascended(divisions, bound))
+        if listed.is_empty() { self.ascended(divisions, bound) } else { listed }
     }
 
     /// A schedule that is known of a form.
@@ -48,15 +48,16 @@ impl<'s> Search<'s> {
         Some(landed)
     }
 
-    fn listed(&mut self, divisions: &mut Vec<Division<'s>>, bound: i64) -> Option<Landed<'s>> {
+    fn listed(&mut self, divisions: &mut Vec<Division<'s>>, bound: i64) -> Vec<Landed<'s>> {
         let most = if self.thorough { self.params.divisions } else { self.params.quick_divisions };
         if !self.params.lists {
             divisions.truncate(most);
-            return None;
+            return Vec::new();
         }
         let before = self.budget;
         let mut waiting: VecDeque<Division<'s>> = std::mem::take(divisions).into();
         let mut best: Option<Landed<'s>> = None;
+        let mut all: Vec<Landed<'s>> = Vec::new();
         let mut tried = 0;
         let poor =
             |best: &Option<Landed<'s>>| best.as_ref().is_none_or(|b| 100 * b.schedule.ii > self.params.poor * bound);
@@ -85,6 +86,7 @@ impl<'s> Search<'s> {
                 if landed.is_none() {
                     barred.insert(division.form);
                 }
+                all.extend(landed.clone());
                 let shorter = landed.filter(|l| best.as_ref().is_none_or(|b| l.schedule.ii < b.schedule.ii));
                 if divisions.len() < most || shorter.is_some() {
                     divisions.push(division);
@@ -96,7 +98,7 @@ impl<'s> Search<'s> {
         let end = if to == Some(bound) { "bound" } else { "exhausted" };
         let work = before - self.budget;
         self.log.phases.push(Phase { phase: "list", from: bound, to, tried, broken: 0, work, end });
-        best
+        all
     }
 
     /// The shortest schedule of a division that is found at longer and longer intervals, and then by
@@ -149,7 +151,7 @@ impl<'s> Search<'s> {
     }
 
     /// A schedule from races at longer and longer intervals: the more is broken, the longer the next.
-    fn ascended(&mut self, divisions: &[Division<'s>], bound: i64) -> Option<Landed<'s>> {
+    fn ascended(&mut self, divisions: &[Division<'s>], bound: i64) -> Vec<Landed<'s>> {
         let params = self.params;
         let n = divisions.iter().map(|d| d.all.task.ops.ops.len()).min().unwrap_or(1) as i64;
         let chain = |all: &Loop<'s>| begin::ways(all).into_iter().max().unwrap_or(0);
@@ -168,11 +170,11 @@ impl<'s> Search<'s> {
             let (first, tried) = self.race(divisions, &race);
             let broken = first.iter().map(|e| e.state.left() + 8 * (e.state.schedule.ii - ii)).min();
             let landed = self.land_one(first, i64::MAX);
-            let to = landed.as_ref().map(|l| l.schedule.ii);
-            let (work, end) = (before - self.budget, if landed.is_some() { "landed" } else { "broken" });
+            let to = landed.first().map(|l| l.schedule.ii);
+            let (work, end) = (before - self.budget, if !landed.is_empty() { "landed" } else { "broken" });
             let name = "ascend";
             self.log.phases.push(Phase { phase: name, from: ii, to, tried, broken: broken.unwrap_or(0), work, end });
-            if landed.is_some() {
+            if !landed.is_empty() {
                 return landed;
             }
             ii += broken.map_or(ii, |broken| broken * ii / (2 * n)).clamp(1 + ii / params.steepest, ii);
@@ -180,7 +182,7 @@ impl<'s> Search<'s> {
                 break;
             }
         }
-        None
+        Vec::new()
     }
 }
 

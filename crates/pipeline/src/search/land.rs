@@ -3,6 +3,7 @@
 use super::moves::mix;
 use super::race::Entrant;
 use super::state::State;
+use super::threads::together;
 use super::{Landed, Search};
 use crate::{color, rotating};
 use ciphermill_program::search_log::Moves;
@@ -16,57 +17,73 @@ const CROWD: usize = 4;
 
 impl<'s> Search<'s> {
     /// The first of some entrants that lands below an interval.
-    pub(super) fn land_one(&mut self, entrants: Vec<Entrant<'s>>, most: i64) -> Option<Landed<'s>> {
-        entrants.into_iter().take(LANDING).find_map(|entrant| {
+    pub(super) fn land_one(&mut self, entrants: Vec<Entrant<'s>>, most: i64) -> Vec<Landed<'s>> {
+        let landed = entrants.into_iter().take(LANDING).find_map(|entrant| {
             let (landed, moves) = self.land(entrant, most);
             self.spend(moves);
             landed
-        })
+        });
+        landed.into_iter().collect()
+    }
+
+    /// All that land.
+    pub(super) fn land_all(&mut self, entrants: Vec<Entrant<'s>>, most: i64) -> Vec<Landed<'s>> {
+        let landed = together(entrants.into_iter().take(LANDING).collect(), |entrant| self.land(entrant, most));
+        self.spend(landed.iter().map(|l| l.1).sum::<Moves>());
+        landed.into_iter().filter_map(|l| l.0).collect()
     }
 
     /// Put some rows in until nothing is broken and all values have registers; none where these
     /// are not enough, or the interval would not be less than `most`.
     fn land(&self, entrant: Entrant<'s>, most: i64) -> (Option<Landed<'s>>, Moves) {
         let params = self.params;
-        let Entrant { form, mut state, .. } = entrant;
-        let n = state.ops().ops.len() as u64;
-        let farthest = state.schedule.ii + 2 + state.schedule.ii * params.growth / 100;
-        let most = if most == i64::MAX { farthest } else { most };
-        let (mut all, mut k, mut least) = (Moves::default(), 0, i64::MAX / 4);
-        let mut mend = |state: &mut State<'s>, all: &mut Moves| {
-            k += 1;
-            *all += state.anneal(params.mending.0 * n, params.nearly, mix(self.seed, k));
-        };
-        loop {
-            if state.schedule.ii >= most || all.work > self.total / params.landing_part {
-                return (None, all);
-            }
-            for _ in 0..params.mending.1 {
-                // Moves alone do not mend so much.
-                if state.left() == 0 || state.left() > n as i64 / 8 {
-                    break;
-                }
-                mend(&mut state, &mut all);
-            }
-            for _ in 0..COLOURED {
-                if state.left() > 0 {
-                    break;
-                }
+        let ii = entrant.state.schedule.ii;
+        let most = if most == i64::MAX { ii + 2 + ii * params.growth / 100 } else { most };
+        self.mended(entrant.form, entrant.state, most, (params.mending, self.total / params.landing_part), self.seed)
+    }
+
+    /// Moves until nothing is broken and all values have registers, so many for each operation; as often again as other
+    /// values in the frame leave less that is broken; and then with a row more where most is, as long as the interval is
+    /// less than `below`. None where that is not enough, or takes too many moves.
+    pub(super) fn mended(
+        &self,
+        form: usize,
+        mut state: State<'s>,
+        below: i64,
+        (each, budget): (u64, u64),
+        seed: u64,
+    ) -> (Option<Landed<'s>>, Moves) {
+        let mut all = Moves::default();
+        let mut coloured = 0;
+        let (mut least, mut before) = (i64::MAX, i64::MAX / 4);
+        for round in 0.. {
+            all += state.anneal(each * state.ops().ops.len() as u64, self.params.nearly, mix(seed, round));
+            if state.left() == 0 {
                 match self.allot(form, &state) {
                     Ok(landed) => return (Some(landed), all),
-                    Err(cluster) => state.tighten(cluster),
+                    Err(cluster) if coloured < COLOURED => {
+                        state.tighten(cluster);
+                        coloured += 1;
+                        continue;
+                    }
+                    Err(_) => {}
                 }
-                mend(&mut state, &mut all);
+            } else if state.left() < least && all.work <= budget {
+                let (next, moves) = self.respilled(&state);
+                all += moves;
+                if let Some(next) = next {
+                    (state, least) = (next, state.left());
+                    continue;
+                }
             }
             // Rows help where units are short, not where values are too many at any time.
-            if 2 * state.left() > 3 * least {
-                return (None, all);
-            }
-            least = least.min(state.left());
-            let rows: Vec<i64> = state.by_crowd().into_iter().take(state.left() as usize / CROWD + 1).collect();
-            let Some(wider) = state.resized(&[], &rows) else { return (None, all) };
-            state = wider;
+            let left = state.left();
+            let rows: Vec<i64> = state.by_crowd().into_iter().take(left as usize / CROWD + 1).collect();
+            let over = state.schedule.ii + rows.len() as i64 >= below || 2 * left > 3 * before || all.work > budget;
+            let Some(wider) = Some(&state).filter(|_| !over).and_then(|s| s.resized(&[], &rows)) else { break };
+            (state, before, least, coloured) = (wider, left, i64::MAX, 0);
         }
+        (None, all)
     }
 
     /// Registers for the values of a schedule that holds, or the cluster that has too few.

@@ -15,7 +15,8 @@
 //! begins at a shorter interval in every way there is ([`race`], [`begin`], [`iterative`],
 //! [`crate::order`]), moves each for a while, and goes on with the better part. What comes first *lands*
 //! ([`land`]): rows go in where something is still broken. *Narrowing* takes rows out of a schedule
-//! as long as what that breaks can be mended ([`shorten`]). The next
+//! as long as what that breaks can be mended ([`shorten`]). Where moves do not mend a schedule, other values go to the
+//! frame, or come back ([`respill`]). The next
 //! race's interval lies between the best schedule so far and the longest interval that came to
 //! nothing.
 //!
@@ -33,6 +34,7 @@ pub mod moves;
 pub mod params;
 pub mod preset;
 mod race;
+mod respill;
 mod shorten;
 pub mod state;
 mod tasks;
@@ -105,6 +107,8 @@ pub struct Search<'s> {
     pub seed: u64,
     /// Otherwise what comes first is shortened a little, and that is all.
     pub thorough: bool,
+    /// Words of the frame that are taken; none where values may not go there while a schedule is under way.
+    pub words: Option<usize>,
     /// Moves that it has, and that are left.
     pub total: u64,
     pub budget: u64,
@@ -139,7 +143,12 @@ impl<'s> Search<'s> {
         let bound = bound.max(self.behind_branch(&divisions));
         let known = known.and_then(|known| self.known(forms.len() - 1, known));
         let first = self.first(&mut divisions, bound);
-        let Some(mut best) = first.into_iter().chain(known).min_by_key(|l| l.schedule.ii) else { return Ok(None) };
+        let first = first.into_iter().chain(known);
+        let best = match self.thorough {
+            true => self.farthest(first.collect(), bound),
+            false => first.min_by_key(|l| l.schedule.ii),
+        };
+        let Some(mut best) = best else { return Ok(None) };
         let params = self.params;
         if !self.thorough {
             if params.races {
@@ -212,12 +221,12 @@ impl<'s> Search<'s> {
                 farthest_first(divisions, &entrants);
             }
             let broken = entrants.first().map_or(0, |e| e.state.left());
-            let landed = self.land_one(entrants, ii);
-            let to = landed.as_ref().map(|l| l.schedule.ii);
-            let end = if landed.is_some() { "landed" } else { "broken" };
+            let landed = if self.thorough { self.land_all(entrants, ii) } else { self.land_one(entrants, ii) };
+            let to = landed.iter().map(|l| l.schedule.ii).min();
+            let end = if landed.is_empty() { "broken" } else { "landed" };
             let work = before - self.budget;
             self.log.phases.push(Phase { phase: "race", from: target, to, tried, broken, work, end });
-            match landed {
+            match self.farthest(landed, bound) {
                 Some(landed) if self.thorough => best = self.narrow(landed, bound, params.rows_first),
                 Some(landed) => best = landed,
                 None => {

@@ -104,8 +104,8 @@ pub struct Params {
     /// leave no place for all.
     pub room: i64,
     pub wider: usize,
-    /// Moves for each operation with which what is broken after a race is mended, and how often.
-    pub mending: (u64, u64),
+    /// Moves for each operation with which what is broken after a race is mended.
+    pub mending: u64,
     /// The part of the budget that landing may take.
     pub landing_part: u64,
     /// An interval grows by so many hundredths at once at most.
@@ -114,6 +114,10 @@ pub struct Params {
     /// operation that this may take: behind a race, and in the end.
     pub rows_first: &'static [(usize, u64)],
     pub rows: &'static [(usize, u64)],
+    /// So many first schedules are compared at most by how far each comes when rows are taken out, for this part of the
+    /// budget; the better half for twice as long.
+    pub compared: usize,
+    pub compared_part: u64,
     /// Races between two narrowings, and how far on the way up to the best interval so far the next one is, in
     /// hundredths.
     pub races_at_most: u64,
@@ -149,13 +153,15 @@ pub struct Params {
     pub rerolls: bool,
     /// Other clusters than the stack pointer's may have addresses of the frame.
     pub bases: bool,
+    /// Values go to the frame, and come back, while a schedule is under way.
+    pub respills: bool,
 }
 
 /// A part that can be left out: its name, and how.
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 13] = [
+pub const PARTS: [Part; 14] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -169,6 +175,7 @@ pub const PARTS: [Part; 13] = [
     ("divides", |p| p.divides = false),
     ("rerolls", |p| p.rerolls = false),
     ("bases", |p| p.bases = false),
+    ("respills", |p| p.respills = false),
 ];
 
 /// The parts that a search goes without, a bit for each of [`PARTS`].
@@ -254,11 +261,13 @@ impl Default for Params {
             steepest: 12,
             room: 64,
             wider: 4,
-            mending: (60, 3),
-            landing_part: 10,
+            mending: 60,
+            landing_part: 20,
             growth: 12,
             rows_first: &[(3, 40)],
             rows: &[(4, 20), (3, 100), (3, 400), (2, 1200)],
+            compared: 4,
+            compared_part: 40,
             races_at_most: 4,
             enough: 100,
             last_part: 8,
@@ -277,6 +286,7 @@ impl Default for Params {
             divides: true,
             rerolls: true,
             bases: true,
+            respills: true,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Races: many starts at one interval, of which the better part goes on for longer (successive
-//! halving: Jamieson and Talwalkar, AISTATS 2016).
+//! halving: Jamieson and Talwalkar, AISTATS 2016). Behind each round every one goes on as it is, and with other values in the
+//! frame.
 
 use super::clusters;
 use super::iterative::{self, Order};
@@ -82,6 +83,14 @@ impl<'s> Search<'s> {
         let total: u64 = shares.iter().sum();
         let mut from = 0;
         for (&moves, &part) in shares.iter().zip(race.rounds) {
+            if from > 0 {
+                let others = together(entrants.iter().collect(), |e: &Entrant<'s>| {
+                    let (state, moves) = self.respilled(&e.state);
+                    (state.map(|state| Entrant { state, ..*e }), moves)
+                });
+                self.spend(others.iter().map(|o| o.1).sum::<Moves>());
+                entrants.extend(others.into_iter().filter_map(|o| o.0));
+            }
             let moved = together(entrants, |mut entrant| {
                 let heat = if entrant.whole { params.nearly } else { params.fresh };
                 let moves = entrant.state.anneal_part(from..from + moves, total, heat, seed);
@@ -201,7 +210,7 @@ fn shares(mut entrants: usize, race: &Race<'_>) -> Vec<u64> {
     let each = race.moves / (race.rounds.len() as u64 * MOVES_COST);
     let share = |&part: &usize| {
         let share = each / entrants.max(1) as u64;
-        entrants = entrants.div_ceil(part).max(2);
+        entrants = 2 * entrants.div_ceil(part).max(2);
         share
     };
     race.rounds.iter().map(share).collect()

@@ -6,9 +6,8 @@ use super::preset::{Preset, Stands};
 use super::state::{Loop, State, Task};
 use super::threads::together;
 use super::{Form, Search, begin, divide};
-use crate::body::Body;
 use crate::graph::{self, Neighbours};
-use crate::place::{self, At, Ops, Sides};
+use crate::place::{self, At, Free, Ops, Sides};
 use crate::{apart, color, order, stages};
 use ciphermill_program::search_log::Moves;
 use ciphermill_vcode::CompileError;
@@ -71,7 +70,7 @@ impl<'s> Search<'s> {
                 None => one_cluster(),
             };
             for at in plain.into_iter().chain(of.fits.clone()) {
-                let candidate = self.candidate(form, &of.body, at, bound)?;
+                let candidate = self.candidate(form, of, at, bound)?;
                 all.extend(candidate.map(|c| c.with(of.preset.as_ref())));
             }
         }
@@ -91,7 +90,7 @@ impl<'s> Search<'s> {
             for (form, (divisions, changes)) in made {
                 self.spend(Moves::work(changes / CHANGES_A_MOVE));
                 for at in divisions {
-                    all.extend(self.candidate(form, &forms[form].body, at, bound)?);
+                    all.extend(self.candidate(form, &forms[form], at, bound)?);
                 }
             }
         }
@@ -114,11 +113,11 @@ impl<'s> Search<'s> {
     fn candidate(
         &self,
         form: usize,
-        body: &Body,
+        of: &Form,
         at: Vec<At>,
         bound: i64,
     ) -> Result<Option<Candidate<'s>>, CompileError> {
-        let Some(all) = self.divided(body, &at)? else { return Ok(None) };
+        let Some(all) = self.divided(of, &at)? else { return Ok(None) };
         let ops = &all.task.ops;
         let rec_mii = graph::Orders::of(ops).rec_mii(ops);
         let least = clusters::least(&all, ops).max(rec_mii).max(bound);
@@ -137,8 +136,13 @@ impl<'s> Search<'s> {
     }
 
     /// A loop with its clusters; none where values from outside leave too few registers.
-    pub(super) fn divided(&self, body: &Body, at: &[At]) -> Result<Option<Loop<'s>>, CompileError> {
-        let ops = place::settle(body, self.sides, at)?;
+    pub(super) fn divided(&self, form: &Form, at: &[At]) -> Result<Option<Loop<'s>>, CompileError> {
+        let mut ops = place::settle(&form.body, self.sides, at)?;
+        let machine = self.sides.machine;
+        let word = i64::from(machine.word_bits / 8);
+        let own = form.kept.len() + form.body.parked;
+        let first = |words: usize| i64::from(machine.abi.frame_reserve) + word * (words + own) as i64;
+        ops.frame = self.words.map(|words| Free { first: first(words), banks: !form.body.based.is_empty() });
         let few = |ops: &Ops| color::left(self.sides, ops).iter().any(|left| *left < LEAST);
         if self.rotation.is_none() && few(&ops) {
             return Ok(None);

@@ -260,6 +260,7 @@ fn searched(without: Without, thorough: bool) -> (i64, SearchLog) {
         params: &params,
         seed: 1,
         thorough,
+        words: None,
         total: budget,
         budget,
         log,
