@@ -6,7 +6,8 @@
 A part is left out of the whole search (`PARTS` in `crates/pipeline/src/search/params.rs`). For each the geometric mean of
 cycles a block is printed, and of seconds of processor time, relative to a search with all parts; and the row that loses
 most. A search draws random numbers: less than a hundredth says nothing, and so the usual search is made with other
-numbers as well (`other numbers`). All schedules are searched for, whatever is kept. `ablation.tsv` is what it printed last.
+numbers as well (`other numbers`: as for a schedule that is to be kept, and so without `rerolls` and `respills`). All
+schedules are searched for, whatever is kept. `ablation.tsv` is what it printed last.
 """
 
 from __future__ import annotations
@@ -56,9 +57,11 @@ def measured(task: tuple[Cell, str]) -> tuple[float, float]:
     (machine, cipher, variant), part = task
     started = time.process_time()
     module = engine.module(manifest.find(cipher), variant)
-    search: dict[str, object] = {"times": 1, "round": 1 if part == OTHER else 0}
-    if part not in ("", OTHER):
-        search["without"] = [part]
+    search: dict[str, object] | None = None
+    if part == OTHER:
+        search = {"times": 1, "round": 1}
+    elif part:
+        search = {"times": 1, "round": 0, "without": [part]}
     asked = engine.request(module, machine, engine.Options(fresh=True), search=search)
     answer = json.loads(_core.measure(module.wasm, asked))
     return answer["cycles_per_block"], time.process_time() - started

@@ -41,7 +41,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
     let mut records =
-        Records { known: &options.kept_schedules, new: options.search.filter(|s| s.goes_on()).map(|_| Vec::new()) };
+        Records { known: &options.kept_schedules, new: options.search.filter(|s| !s.lacks()).map(|_| Vec::new()) };
     let Tables { machine, facts, encodings, folds, runs, .. } = tables;
     let m = &**machine;
     let front = Front::new(module, tables, options)?;

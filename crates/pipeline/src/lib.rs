@@ -124,8 +124,13 @@ impl Default for Search {
 
 impl Search {
     /// Does it go on from records, for new ones?
-    pub fn goes_on(&self) -> bool {
+    fn goes_on(&self) -> bool {
         self.round > 0
+    }
+
+    /// Is a part left out? What such a search finds is not for records.
+    pub fn lacks(&self) -> bool {
+        self.without != Without::default()
     }
 
     fn seed(&self) -> u64 {
