@@ -66,7 +66,9 @@ def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
     answer = cli("explain", RC4, "--on", "c6201", "--jam", "1")
     assert answer.code == 0, answer.err
     text = " ".join(answer.out.split())
-    assert "It is software-pipelined: an iteration begins every 14 cycles (II), in" in text and "(RecMII)" in text
+    assert (
+        "It is software-pipelined: an iteration begins every 14 cycles (II), in 2 stages" in text and "(RecMII)" in text
+    )
     assert "RecMII goes through memory: accesses that cannot be told apart keep their order" in text
     assert "its recurrence circuits, through memory too, need" in text
     assert "Seen to meet in memory" in text and "rc4.c:17" in text

@@ -147,11 +147,10 @@ impl<'s> Search<'s> {
 
 /// Readers of a value read another instead.
 fn replace(ops: &mut Ops, readers: &[usize], value: usize, by: usize) {
-    let reads = |ops: &mut Ops, r: usize| {
-        let of_value = ops.ops[r].reads.iter_mut().filter(|r| r.1 == From::Node(value, 0));
-        of_value.for_each(|r| r.1 = From::Node(by, 0));
-    };
-    readers.iter().for_each(|&r| reads(ops, r));
+    for &reader in readers {
+        let reads = ops.ops[reader].reads.iter_mut().filter(|r| r.1 == From::Node(value, 0));
+        reads.for_each(|r| r.1 = From::Node(by, 0));
+    }
 }
 
 /// Those operations that an order names, in that order. Nothing may be left that names others.

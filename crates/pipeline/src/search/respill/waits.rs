@@ -14,6 +14,7 @@ use std::ops::Range;
 const SPARE: i64 = 1;
 /// Rows with too many values that it must leave.
 const WORTH: i64 = 2;
+
 /// A value that is not read for a while.
 pub struct Idle {
     pub value: usize,
