@@ -125,6 +125,7 @@ pub struct Stepper {
     big: bool,
     pub icache: Option<Cache>,
     pub dcache: Option<Cache>,
+    /// By when they fall due.
     pending: Vec<Pending>,
     banks: Option<Banks>,
     cross_stall: u32,
@@ -287,7 +288,8 @@ impl Stepper {
                     .insts
                     .get(w.slot)
                     .is_some_and(|i| program.machine.instrs[usize::from(i.instr.0)].kind == InstrKind::Load);
-                self.pending.push(Pending { due, reg: w.reg, value, serial, which, load });
+                let place = self.pending.partition_point(|p| p.due <= due);
+                self.pending.insert(place, Pending { due, reg: w.reg, value, serial, which, load });
             }
             if step.timing.rotates {
                 self.rotate(program, state, watch);
@@ -344,27 +346,22 @@ impl Stepper {
         }
     }
 
-    /// Writes that fall due, in the order in which they were started.
+    /// Writes that fall due, the earlier ones first: several cycles pass at once where nothing
+    /// is issued, and a register may have writes due in more than one of them.
     fn land(&mut self, state: &mut State, now: u64, watch: &mut impl Watch) {
-        let mut i = 0;
         self.fresh.clear();
-        while i < self.pending.len() {
-            if self.pending[i].due <= now {
-                let p = self.pending.swap_remove(i);
-                if p.due == now && !p.load {
-                    self.fresh.push(p.reg);
-                }
-                state.pool.values[usize::from(p.reg)] = p.value;
-                watch.landed(p.reg, p.serial, p.which);
-            } else {
-                i += 1;
+        let due = self.pending.partition_point(|p| p.due <= now);
+        for p in self.pending.drain(..due) {
+            if p.due == now && !p.load {
+                self.fresh.push(p.reg);
             }
+            state.pool.values[usize::from(p.reg)] = p.value;
+            watch.landed(p.reg, p.serial, p.which);
         }
     }
 
     /// Let every write still under way land: time passes after the call.
     pub fn drain(&mut self, state: &mut State, watch: &mut impl Watch) {
-        self.pending.sort_by_key(|p| p.due);
         self.land(state, u64::MAX, watch);
     }
 

@@ -85,6 +85,24 @@ fn a_load_lands_after_four_more_cycles() {
 }
 
 #[test]
+fn of_two_loads_under_way_into_one_register_the_later_stays() {
+    // 0 mvk, 1 stw, 2 ldw (lands at 7), 3 ldw the 0 (lands at 8), 4 ldw the 9 (lands at 9),
+    // 5 to 9 nop, 10 mv and ret, 11 to 15: 16. All three land while nothing issues.
+    let text = "
+        func f 1 1
+            mvk 9, a7
+            stw a7, a4, 0
+            ldw a4, 8, a6
+            ldw a4, 4, a5
+            ldw a4, 0, a5
+            nop5
+            mv a5, a4 || ret
+            nop5
+    ";
+    assert_eq!(cycles(text, &[64]), (vec![9], 16));
+}
+
+#[test]
 fn a_product_lands_after_one_more_cycle() {
     // 0 mvk, 1 mpyu (lands at 3), 2 reads the old 5, 3 reads 36, 4 add and
     // ret, 5 to 9: 10.
