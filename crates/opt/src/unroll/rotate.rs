@@ -17,15 +17,17 @@ use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Block, Func, Module, Terminator};
 
+/// Instructions that may stand a second time: as many as a loop has that is pipelined.
+const TWICE: u32 = 10_000;
+
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    let budget = options.unroll.full_budget;
-    budget > 0
+    options.unroll.full_budget > 0
         && super::for_each_chosen(module, options, |_, _, func| {
             let mut changed = false;
             // A rotated loop has its exit at the end, so this terminates.
             loop {
                 let graph = Graph::new(func);
-                let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id, budget)?)));
+                let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id)?)));
                 let Some((id, header)) = found else { return changed };
                 turn(func, &graph, id, header);
                 changed = true;
@@ -34,7 +36,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 }
 
 /// The header of a loop of two blocks that is left between them, and there alone.
-fn middle(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Block> {
+fn middle(func: &Func, graph: &Graph, id: LoopId) -> Option<Block> {
     let data = graph.data(id);
     let [a, b] = data.blocks[..] else { return None };
     let other = if a == data.header { b } else { a };
@@ -42,7 +44,7 @@ fn middle(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Block> 
     let Terminator::Branch { then, els, .. } = &func.blocks[header].term else { return None };
     let between = (then.block == other) != (els.block == other) && then.block != header && els.block != header;
     let back = matches!(&func.blocks[other].term, Terminator::Jump(to) if to.block == header);
-    (between && back && size(func, &[header]) <= budget).then_some(header)
+    (between && back && size(func, &[header]) <= TWICE).then_some(header)
 }
 
 fn turn(func: &mut Func, graph: &Graph, id: LoopId, header: Block) {
