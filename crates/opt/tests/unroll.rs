@@ -413,9 +413,14 @@ fn a_loop_that_is_left_between_its_blocks_becomes_one_block() {
     assert_eq!(loops(func(&after, "f")), [1], "{}", func(&after, "f"));
     assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), 2);
     same(&before, &after, false, &[vec![7, 1], vec![7, 2], vec![7, 9]], "turned");
-    // What is too large stays.
-    let after = optimised(&before, &with(Unroll { full_budget: 2, ..Unroll::default() }));
-    assert_eq!(loops(func(&after, "f")), [2]);
+    // What is longer than any loop that is pipelined stays.
+    let squares = |n: usize| "(local.set $x (i32.mul (local.get $x) (local.get $x)))".repeat(n);
+    for (n, blocks) in [(9_000, 1), (10_000, 2)] {
+        let first = "(block $out (loop $rounds";
+        let before = module(&LEFT_BETWEEN.replace(first, &format!("{first}{}", squares(n))));
+        let after = optimised(&before, &with(Unroll { full_budget: 300, ..Unroll::default() }));
+        assert_eq!(loops(func(&after, "f")), [blocks]);
+    }
 }
 
 /// Rotates words, unless a buffer is not there.
