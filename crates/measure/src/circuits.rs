@@ -14,7 +14,7 @@ use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::plan::{RunPlan, backstop};
-use crate::steady::{Steady, Wanted};
+use crate::steady::{Lengths, Steady, Wanted};
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::{Inst, Program};
@@ -60,41 +60,59 @@ pub struct Circuits {
 
 /// Longer messages show nothing new.
 const LONGEST: u32 = 1 << 16;
-/// Nor do more instructions: what is seen of a loop is seen in its first passes. Following LED on
+/// Nor do more instructions in most programs: what is seen of a loop is seen in its first passes. Following LED on
 /// `c64x` through 3.6 million cycles took a third of a run of 27 s.
 const FOLLOWED: f64 = 1e6;
 
-/// The circuits in the passes that the steady state was taken from, or in shorter ones where these
-/// are very long.
+/// The circuits in the passes that the steady state was taken from; or in shorter ones, where these are very long and
+/// another bound, in cycles a block, is the greater one in any case. A shorter message need not be like the whole of it: a
+/// cipher may have one loop for its first half and another for the second.
 ///
 /// # Errors
 /// When the program stops in a run.
-pub fn recurrence_circuits(wanted: &Wanted<'_>, steady: &Steady) -> Result<Circuits, MeasureError> {
+pub fn recurrence_circuits(wanted: &Wanted<'_>, steady: &Steady, other: f64) -> Result<Circuits, MeasureError> {
     let program = wanted.program;
     let loops = loops(program);
     if loops.is_empty() || steady.lengths.longer > LONGEST || program.machine.core.is_some() {
         return Ok(Circuits::default());
     }
-    let (lengths, blocks) = wanted.briefer(&steady.lengths, steady.slope(|s| s.instructions), FOLLOWED);
-    let (from, to) = wanted.compared(&lengths)?;
-    let long = observed(program, &to, &loops)?;
+    let each = steady.slope(|s| s.instructions);
+    let brief = wanted.briefer(&steady.lengths, each, FOLLOWED);
+    let circuits = in_passes(wanted, &loops, &brief)?;
+    if circuits.recurrence > other && brief.0.longer < steady.lengths.longer {
+        return in_passes(wanted, &loops, &(steady.lengths, wanted.blocks(&steady.lengths)));
+    }
+    Ok(circuits)
+}
+
+/// The circuits in two passes of these lengths, and so many blocks between them.
+fn in_passes(
+    wanted: &Wanted<'_>,
+    loops: &[(u32, u32)],
+    (lengths, blocks): &(Lengths, f64),
+) -> Result<Circuits, MeasureError> {
+    let program = wanted.program;
+    let (from, to) = wanted.compared(lengths)?;
+    let long = observed(program, &to, loops)?;
     let short = match from {
-        Some(from) => observed(program, &from, &loops)?,
+        Some(from) => observed(program, &from, loops)?,
         None => long.iter().map(|s| ObservedLoop { ran: vec![0; s.ran.len()], ..ObservedLoop::default() }).collect(),
     };
     let mut out = Circuits::default();
     for (from, to) in short.iter().zip(&long) {
-        let Some(circuit) = to.circuit() else { continue };
+        // A loop may have run in the shorter pass alone: the other one has so many cycles less.
+        let Some(circuit) = to.circuit().or_else(|| from.circuit()) else { continue };
         // In a pass in which a predicate was false for one of its instructions, there was no circuit.
-        let least = |s: &ObservedLoop| circuit.dependences.iter().map(|d| s.ran[d.from]).min().unwrap_or(0);
-        let passes = least(to).saturating_sub(least(from)) / circuit.passes;
-        let cycles = passes.saturating_sub(to.entries.saturating_sub(from.entries)) * circuit.cycles;
+        let least = |s: &ObservedLoop| circuit.dependences.iter().map(|d| s.ran[d.from]).min().unwrap_or(0) as i64;
+        let passes = (least(to) - least(from)).div_euclid(circuit.passes as i64);
+        let entries = to.entries.saturating_sub(from.entries) as i64;
+        let cycles = (passes - entries.min(passes.max(0))) * circuit.cycles as i64;
         if cycles == 0 {
             continue;
         }
         let cycles_per_block = cycles as f64 / blocks;
         out.recurrence += cycles_per_block;
-        if circuit.memory() {
+        if circuit.memory() && cycles > 0 {
             let (chain, accesses) = chain(program, to, &circuit);
             let function = program.funcs[to.func as usize].name.clone();
             let (cycles, passes) = (circuit.cycles, circuit.passes);
@@ -109,6 +127,7 @@ pub fn recurrence_circuits(wanted: &Wanted<'_>, steady: &Steady) -> Result<Circu
             });
         }
     }
+    out.recurrence = out.recurrence.max(0.0);
     out.through_memory.sort_by(|a, b| b.cycles_per_block.total_cmp(&a.cycles_per_block));
     Ok(out)
 }

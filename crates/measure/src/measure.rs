@@ -113,8 +113,8 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         Some((core, slope)) => core::resource(core, slope),
         None => resource::bound(machine, &counts),
     };
-    let heights = bounds::heights(program, &at, work, unit)?;
-    let circuits = circuits::recurrence_circuits(&wanted, &steady)?;
+    let heights = bounds::heights(&wanted, &steady, resource.cycles)?;
+    let circuits = circuits::recurrence_circuits(&wanted, &steady, resource.cycles.max(heights.recurrence))?;
     let recurrence = heights.recurrence.max(circuits.recurrence);
     // A difference of two passes is below what its instructions take where the shorter one had more idle cycles; each
     // pass by itself never is.

@@ -204,7 +204,13 @@ impl Wanted<'_> {
             longer = (longer / 2).next_multiple_of(self.turn);
             shorter = parts(longer, self.turn)[1];
         }
-        (Lengths { shorter, longer, ..*lengths }, f64::from((longer - shorter) / self.unit))
+        let lengths = Lengths { shorter, longer, ..*lengths };
+        (lengths, self.blocks(&lengths))
+    }
+
+    /// Blocks between two passes.
+    pub fn blocks(&self, lengths: &Lengths) -> f64 {
+        f64::from((lengths.longer - lengths.shorter) / self.unit)
     }
 
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
