@@ -143,16 +143,12 @@ impl<'s> Search<'s> {
         let bound = bound.max(self.behind_branch(&divisions));
         let known = known.and_then(|known| self.known(forms.len() - 1, known));
         let first = self.first(&mut divisions, bound);
-        let first = first.into_iter().chain(known);
-        let best = match self.thorough {
-            true => self.farthest(first.collect(), bound),
-            false => first.min_by_key(|l| l.schedule.ii),
-        };
-        let Some(mut best) = best else { return Ok(None) };
+        let mut first: Vec<Landed<'s>> = first.into_iter().chain(known).collect();
+        let Some(mut best) = first.iter().min_by_key(|l| l.schedule.ii).cloned() else { return Ok(None) };
         let params = self.params;
         if !self.thorough {
             if params.races {
-                best = self.races(&mut divisions, best, bound, 0);
+                best = self.races(&mut divisions, best, Vec::new(), bound, 0);
             }
             return Ok(Some(self.narrow(best, bound, params.rows_first)));
         }
@@ -160,7 +156,10 @@ impl<'s> Search<'s> {
         for cycle in 0.. {
             let before = (best.schedule.ii, self.budget);
             if params.races {
-                best = self.races(&mut divisions, best, bound, cycle * params.races_at_most);
+                let all = std::mem::take(&mut first);
+                best = self.races(&mut divisions, best, all, bound, cycle * params.races_at_most);
+            } else if let Some(farthest) = self.farthest(std::mem::take(&mut first), bound) {
+                best = farthest;
             }
             if params.narrows {
                 let rows = if self.enough(&best, bound) { params.rows_first } else { params.rows };
@@ -193,8 +192,16 @@ impl<'s> Search<'s> {
 
     /// Race after race, each at an interval between that of the best schedule and the last one that
     /// came to nothing, for half of what is left of the budget: all divisions in the first of all, and in
-    /// the others those that came farthest in it and what the best schedule has made of its own.
-    fn races(&mut self, divisions: &mut Vec<Division<'s>>, mut best: Landed<'s>, bound: i64, first: u64) -> Landed<'s> {
+    /// the others those that came farthest in it and what the best schedule has made of its own. All schedules that there
+    /// were before are compared where the first race comes to none.
+    fn races(
+        &mut self,
+        divisions: &mut Vec<Division<'s>>,
+        mut best: Landed<'s>,
+        mut all: Vec<Landed<'s>>,
+        bound: i64,
+        first: u64,
+    ) -> Landed<'s> {
         let params = self.params;
         let half = self.budget / 2;
         let mut failed = bound;
@@ -210,7 +217,7 @@ impl<'s> Search<'s> {
                 break;
             }
             let target = (failed + (ii - failed) * params.target / 100).min(ii - 1);
-            let before = self.budget;
+            let left = self.budget;
             if round > 0 {
                 divisions.truncate(params.finalists);
                 divisions.push(Search::own(best.form, &best.state));
@@ -224,8 +231,12 @@ impl<'s> Search<'s> {
             let landed = if self.thorough { self.land_all(entrants, ii) } else { self.land_one(entrants, ii) };
             let to = landed.iter().map(|l| l.schedule.ii).min();
             let end = if landed.is_empty() { "broken" } else { "landed" };
-            let work = before - self.budget;
+            let work = left - self.budget;
             self.log.phases.push(Phase { phase: "race", from: target, to, tried, broken, work, end });
+            let before = std::mem::take(&mut all);
+            if landed.is_empty() {
+                best = self.farthest(before, bound).unwrap_or(best);
+            }
             match self.farthest(landed, bound) {
                 Some(landed) if self.thorough => best = self.narrow(landed, bound, params.rows_first),
                 Some(landed) => best = landed,
@@ -240,7 +251,7 @@ impl<'s> Search<'s> {
                 }
             }
         }
-        best
+        self.farthest(all, bound).unwrap_or(best)
     }
 
     pub(super) fn spend(&mut self, moves: Moves) {
