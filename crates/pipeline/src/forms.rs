@@ -88,7 +88,7 @@ const CHEAP: usize = 3;
 /// carried round or wanted behind the loop wait there from the beginning, and those from outside beyond so many: they have
 /// registers of one cluster, and what goes through the few that are left is stored and loaded for each operation. Cycles on
 /// the C6201 without and with it: AES by powers 25261, 22817; a sponge 4726, 4025; SHA-512 3827, 3472; Poly1305 142, 108;
-/// Ascon 240, 253; Twofish with small tables 1047, 1131.
+/// Ascon 240, 253; compact Twofish 1047, 1131.
 const DEAR: usize = 10;
 const BEYOND: [usize; 3] = [usize::MAX, FEW[0], FEW[1]];
 
@@ -166,10 +166,10 @@ pub(super) fn all(
         fits = fitting(&last)?;
         let shorter = |than: &Option<Form>, n: usize| than.as_ref().is_none_or(|form| n < form.body.nodes.len());
         let few = last.body.nodes.len() * (100 + DEAR) / 100;
-        let all = last.clone();
+        let whole = last.clone();
         for most in BEYOND.iter().filter(|_| near) {
             if shorter(&fits, few)
-                && let Some(form) = waiting(&all, machine, *most, |f| offset(words + f.kept.len() + f.body.parked))
+                && let Some(form) = waiting(&whole, machine, *most, |f| offset(words + f.kept.len() + f.body.parked))
                 && let Some(other) = fitting(&form)?
                 && shorter(&fits, other.body.nodes.len())
             {

@@ -17,7 +17,8 @@ use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Block, Func, Module, Terminator};
 
-/// Instructions that may stand a second time: as many as a loop has that is pipelined.
+/// Instructions that may stand a second time: as many as a loop may have that is pipelined
+/// (`crates/pipeline/src/body.rs`).
 const TWICE: u32 = 10_000;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
