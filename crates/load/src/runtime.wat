@@ -363,25 +363,45 @@
 
   ;; -------------------------------------------------------- 32-bit division
 
-  ;; Quotient and remainder by shifting and subtracting, one bit of n after the
-  ;; other: r takes n's top bit, the quotient's bit goes in at n's bottom.
+  ;; Quotient and remainder by shifting and subtracting. Only as many bits of the
+  ;; quotient are asked for as it can have, two in a turn; where their number is
+  ;; odd, one in front. d is not 0.
   (func $divide (param $n i32) (param $d i32) (result i32 i32)
-    (local $r i32) (local $bit i32) (local $steps i32)
-    (local.set $steps (i32.const 32))
-    (loop $step
-      ;; When r's top bit is shifted out, r is larger than d whatever d is.
-      (local.set $bit (i32.shr_u (local.get $r) (i32.const 31)))
-      (local.set $r (i32.or
-        (i32.shl (local.get $r) (i32.const 1))
-        (i32.shr_u (local.get $n) (i32.const 31))))
-      (local.set $bit (i32.or (local.get $bit) (i32.ge_u (local.get $r) (local.get $d))))
-      (local.set $r (i32.sub
-        (local.get $r)
-        (i32.and (local.get $d) (i32.sub (i32.const 0) (local.get $bit)))))
-      (local.set $n (i32.or (i32.shl (local.get $n) (i32.const 1)) (local.get $bit)))
-      (br_if $step (local.tee $steps (i32.sub (local.get $steps) (i32.const 1)))))
-    (local.get $n)
-    (local.get $r))
+    (local $q i32) (local $bit i32) (local $turns i32)
+    (if (i32.lt_u (local.get $n) (local.get $d))
+      (then (return (i32.const 0) (local.get $n))))
+    (local.set $turns (i32.sub (i32.clz (local.get $d)) (i32.clz (local.get $n))))
+    ;; The same top bit as n's: one place higher d would be larger than n.
+    (local.set $d (i32.shl (local.get $d) (local.get $turns)))
+    (if (i32.eqz (i32.and (local.get $turns) (i32.const 1)))
+      (then
+        (local.set $q (i32.ge_u (local.get $n) (local.get $d)))
+        (local.set $n (select
+          (i32.sub (local.get $n) (local.get $d))
+          (local.get $n)
+          (local.get $q)))
+        (local.set $d (i32.shr_u (local.get $d) (i32.const 1)))))
+    (local.set $turns (i32.shr_u (i32.add (local.get $turns) (i32.const 1)) (i32.const 1)))
+    (if (local.get $turns)
+      (then
+        (loop $turn
+          (local.set $bit (i32.ge_u (local.get $n) (local.get $d)))
+          (local.set $n (select
+            (i32.sub (local.get $n) (local.get $d))
+            (local.get $n)
+            (local.get $bit)))
+          (local.set $q (i32.or (i32.shl (local.get $q) (i32.const 1)) (local.get $bit)))
+          (local.set $d (i32.shr_u (local.get $d) (i32.const 1)))
+          (local.set $bit (i32.ge_u (local.get $n) (local.get $d)))
+          (local.set $n (select
+            (i32.sub (local.get $n) (local.get $d))
+            (local.get $n)
+            (local.get $bit)))
+          (local.set $q (i32.or (i32.shl (local.get $q) (i32.const 1)) (local.get $bit)))
+          (local.set $d (i32.shr_u (local.get $d) (i32.const 1)))
+          (br_if $turn (local.tee $turns (i32.sub (local.get $turns) (i32.const 1)))))))
+    (local.get $q)
+    (local.get $n))
 
   (func (export "rt_div_u32") (param $n i32) (param $d i32) (result i32)
     (if (i32.eqz (local.get $d)) (then (call $trap_zero)))
