@@ -364,8 +364,9 @@
   ;; -------------------------------------------------------- 32-bit division
 
   ;; Quotient and remainder by shifting and subtracting. Only as many bits of the
-  ;; quotient are asked for as it can have, two in a turn; where their number is
-  ;; odd, one in front. d is not 0.
+  ;; quotient are worked out as it can have. Two in a turn, since there is more
+  ;; time between two branches than one bit takes; where their number is odd, one
+  ;; in front. d is not 0.
   (func $divide (param $n i32) (param $d i32) (result i32 i32)
     (local $q i32) (local $bit i32) (local $turns i32)
     (if (i32.lt_u (local.get $n) (local.get $d))
