@@ -86,7 +86,7 @@ pub(super) fn counter(
 }
 
 /// Give an edge one more argument.
-fn hand(func: &mut Func, edge: Edge, value: Value) {
+pub(super) fn hand(func: &mut Func, edge: Edge, value: Value) {
     if let Some(target) = func.blocks[edge.from].term.targets_mut().into_iter().nth(edge.index as usize) {
         target.args.push(value);
     }

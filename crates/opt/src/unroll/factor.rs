@@ -1,15 +1,20 @@
 //! Small loops of a constant number of turns: several turns become one.
 //!
 //! Where a branch has a delay, no interval of a pipelined loop is shorter than that, and a loop with less work than
-//! fits into it waits. So the body is written down several times, by a factor of the number of turns, until it is as
-//! large as the caller wants a loop to be. Loops of one block whose only way out is at its end; nothing is left over,
-//! and only the last of the copies asks.
+//! fits into it waits. So the body is written down several times, until it is as large as the caller wants a loop to be.
+//! Turns that are left over stand before the loop, and only the last of the copies asks. Loops of one block whose only
+//! way out is at its end.
+//!
+//! The last copy knows whether to go on only when every copy has counted. Where a loop counts by constant steps that is
+//! one sum; where it does so in another way (by a byte, with a mask), the loop gets a counter of its own.
 
-use super::graph::{Graph, size};
-use super::{replace_behind, trips};
+use super::counted::Counted;
+use super::distances::hand;
+use super::graph::{Exit, Graph, size};
+use super::{copy, replace_behind, trips};
 use crate::options::Options;
-use ciphermill_ir::cfg::LoopId;
-use ciphermill_ir::{BinOp, Block, Func, Module, Op, Terminator, Value};
+use ciphermill_ir::cfg::{Edge, LoopId};
+use ciphermill_ir::{BinOp, Block, CmpOp, Func, Inst, Module, Op, Target, Terminator, Type, Value};
 use std::collections::HashMap;
 
 /// A product counts as so many instructions, and its upper half as twice that: where loops are pipelined for the delay of
@@ -23,13 +28,24 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     wanted > 0
         && super::for_each_loop(module, options, |func, graph, id| {
             let found = find(func, graph, id, wanted);
-            found.map(|(block, factor)| write(func, graph, id, block, factor)).is_some()
+            found.map(|found| write(func, graph, id, &found)).is_some()
         })
 }
 
-/// The block of a loop that is smaller than wanted, and the least factor of its turns that makes it as large; or the
-/// largest that makes it no larger than twice that.
-fn find(func: &Func, graph: &Graph, id: LoopId, wanted: u32) -> Option<(Block, u32)> {
+/// A loop, and how its turns become fewer.
+struct Small {
+    block: Block,
+    exit: Exit,
+    /// Turns before the loop, and turns that become one.
+    ahead: u32,
+    factor: u32,
+    /// Turns that the loop has then, where it is to count them by itself.
+    count: Option<u32>,
+}
+
+/// A loop that is smaller than wanted. Of the factors that make it as large and no larger than twice that, the one that
+/// leaves the fewest turns over, then the least; where none does, it is made as large as can be.
+fn find(func: &Func, graph: &Graph, id: LoopId, wanted: u32) -> Option<Small> {
     let [block] = graph.data(id).blocks[..] else { return None };
     let products = func.blocks[block].insts.iter().map(|&i| match func.insts[i].op {
         Op::Bin(BinOp::Mul) => PRODUCT - 1,
@@ -40,37 +56,114 @@ fn find(func: &Func, graph: &Graph, id: LoopId, wanted: u32) -> Option<(Block, u
     if size >= wanted || !matches!(func.blocks[block].term, Terminator::Branch { .. }) {
         return None;
     }
-    let turns = trips::constant(func, graph, id, MOST, &[])?.count;
-    let mut factors = (2..turns.min(2 * wanted / size + 1)).filter(|k| turns.is_multiple_of(*k));
-    let enough = factors.clone().find(|k| k * size >= wanted);
-    Some((block, enough.or_else(|| factors.next_back())?))
+    let trips = trips::constant(func, graph, id, MOST, &[])?;
+    let turns = trips.count;
+    let factors = 2..=(turns / 2).min(2 * wanted / size);
+    let enough = factors.clone().filter(|k| k * size >= wanted).min_by_key(|k| turns % k);
+    let factor = enough.or_else(|| factors.rev().min_by_key(|k| turns % k))?;
+    let linear = Counted::of(func, graph, id).iter().any(|c| c.exit.block == trips.exit.block);
+    let count = (!linear).then_some(turns / factor);
+    Some(Small { block, exit: trips.exit, ahead: turns % factor, factor, count })
 }
 
-fn write(func: &mut Func, graph: &Graph, id: LoopId, block: Block, factor: u32) {
-    let originals = func.blocks[block].insts.clone();
-    let params = func.blocks[block].params.clone();
-    let term = func.blocks[block].term.clone();
-    let back: Vec<Value> = term
-        .targets()
-        .into_iter()
-        .find(|t| t.block == block)
-        .map_or(Vec::new(), |t| t.args.iter().map(|&a| func.resolve(a)).collect());
-    let mut now: HashMap<Value, Value> = HashMap::new();
-    let own = |now: &HashMap<Value, Value>, v: Value| now.get(&v).copied().unwrap_or(v);
-    for _ in 1..factor {
-        // All parameters change at once.
-        let next: Vec<(Value, Value)> = params.iter().zip(&back).map(|(&p, &a)| (p, own(&now, a))).collect();
-        now.extend(next);
-        for &inst in &originals {
-            let data = func.insts[inst].clone();
-            let args: Vec<Value> = data.args.iter().map(|&a| own(&now, func.resolve(a))).collect();
+/// The turns of a loop written down one behind the other.
+struct Turns {
+    /// The loop's instructions, its parameters, and what they are in the next turn.
+    insts: Vec<Inst>,
+    params: Vec<Value>,
+    back: Vec<Value>,
+    /// What stands for the loop's values in the turn that was written last.
+    now: HashMap<Value, Value>,
+}
+
+impl Turns {
+    fn of(func: &Func, block: Block) -> Turns {
+        let data = &func.blocks[block];
+        let back = data.term.targets().into_iter().find(|t| t.block == block);
+        let back = back.map_or(Vec::new(), |t| t.args.iter().map(|&a| func.resolve(a)).collect());
+        Turns { insts: data.insts.clone(), params: data.params.clone(), back, now: HashMap::new() }
+    }
+
+    fn own(&self, v: Value) -> Value {
+        self.now.get(&v).copied().unwrap_or(v)
+    }
+
+    /// Parameters become those of the next turn, all at once.
+    fn step(&mut self) {
+        let next: Vec<(Value, Value)> = self.params.iter().zip(&self.back).map(|(&p, &a)| (p, self.own(a))).collect();
+        self.now.extend(next);
+    }
+
+    fn append(&mut self, func: &mut Func, block: Block) {
+        for at in 0..self.insts.len() {
+            let data = func.insts[self.insts[at]].clone();
+            let args: Vec<Value> = data.args.iter().map(|&a| self.own(func.resolve(a))).collect();
             let types: Vec<_> = data.results.iter().map(|&v| func.ty(v)).collect();
             let new = func.append(block, data.op, &args, &types, data.loc);
-            now.extend(data.results.iter().copied().zip(func.insts[new].results.iter().copied()));
+            self.now.extend(data.results.iter().copied().zip(func.insts[new].results.iter().copied()));
         }
     }
-    let mut term = term;
-    term.map_values(|v| own(&now, func.resolve(v)));
+}
+
+fn write(func: &mut Func, graph: &Graph, id: LoopId, small: &Small) {
+    let Small { block, exit, ahead, factor, count } = *small;
+    let mut entries = graph.entries(id);
+    if ahead > 0 {
+        let front = before(func, block, ahead);
+        copy::redirect(func, &entries, front);
+        entries = vec![Edge { from: front, index: 0 }];
+    }
+    let mut turns = Turns::of(func, block);
+    for _ in 1..factor {
+        turns.step();
+        turns.append(func, block);
+    }
+    let mut term = func.blocks[block].term.clone();
+    term.map_values(|v| turns.own(func.resolve(v)));
     func.blocks[block].term = term;
-    replace_behind(func, graph, id, |v| own(&now, v));
+    if let Some(count) = count {
+        counter(func, (block, exit), (&entries, &graph.back_edges(id)), count);
+    }
+    replace_behind(func, graph, id, |v| turns.own(v));
+}
+
+/// So many turns of a loop in a block before it. Returns that block, which takes what the loop does.
+fn before(func: &mut Func, block: Block, turns: u32) -> Block {
+    let end = func.layout.len();
+    let front = func.add_block();
+    copy::place_before(func, end, block);
+    let mut all = Turns::of(func, block);
+    for param in all.params.clone() {
+        let ty = func.ty(param);
+        let own = func.add_param(front, ty);
+        all.now.insert(param, own);
+    }
+    for _ in 0..turns {
+        all.append(func, front);
+        all.step();
+    }
+    let args = all.params.iter().map(|&p| all.own(p)).collect();
+    func.blocks[front].term = Terminator::Jump(Target { block, args });
+    front
+}
+
+/// A loop of `count` turns counts them down, and that alone tells whether it goes on.
+fn counter(func: &mut Func, (block, exit): (Block, Exit), (entries, back): (&[Edge], &[Edge]), count: u32) {
+    let left = func.add_param(block, Type::I32);
+    for &edge in entries {
+        let start = func.append1(edge.from, Op::Const(u64::from(count)), &[], Type::I32, 0);
+        hand(func, edge, start);
+    }
+    let one = func.append1(block, Op::Const(u64::from(u32::MAX)), &[], Type::I32, 0);
+    let next = func.append1(block, Op::Bin(BinOp::Add), &[left, one], Type::I32, 0);
+    back.iter().for_each(|&edge| hand(func, edge, next));
+    let cond = if exit.when_true {
+        let none = func.append1(block, Op::Const(0), &[], Type::I32, 0);
+        func.append1(block, Op::Cmp(CmpOp::Eq), &[next, none], Type::I32, 0)
+    } else {
+        next
+    };
+    if let Terminator::Branch { cond: asked, .. } = &mut func.blocks[block].term {
+        *asked = cond;
+    }
 }
