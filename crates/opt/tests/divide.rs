@@ -1,7 +1,10 @@
 //! Divisions that become calls on machines without any.
 
+mod support;
+
 use ciphermill_ir::{BinOp, Op};
 use ciphermill_opt::{OptError, Options, optimise};
+use support::same;
 
 fn module(body: &str) -> ciphermill_ir::Module {
     let text = format!(r#"(module (func (export "f") (param i32 i32) (result i32) {body}))"#);
@@ -27,6 +30,19 @@ fn no_division_is_left_at_any_level() {
         assert!(divides(&m));
         optimise(&mut m, &options(level)).expect("the runtime is linked");
         assert!(!divides(&m), "level {level}");
+    }
+}
+
+#[test]
+fn quotients_are_right_where_their_bits_begin_and_end() {
+    let powers = (0..32).map(|bit| 1u32 << bit);
+    let edges: Vec<u64> = powers.flat_map(|p| [p - 1, p, p | 1, !p, p | 0x5555]).map(u64::from).collect();
+    let pairs: Vec<Vec<u64>> = edges.iter().flat_map(|&n| edges.iter().map(move |&d| vec![n, d])).collect();
+    for op in ["div_u", "div_s", "rem_u", "rem_s"] {
+        let before = module(&format!("(i32.{op} (local.get 0) (local.get 1))"));
+        let mut after = before.clone();
+        optimise(&mut after, &options(2)).expect("the runtime is linked");
+        same(&before, &after, false, &pairs, op);
     }
 }
 
