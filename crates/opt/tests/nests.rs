@@ -105,9 +105,7 @@ fn small(turns: u32) -> String {
 #[test]
 fn a_small_loop_takes_several_turns_at_once() {
     // A turn counts as 9: five operations and the branch, three more for the product.
-    for (turns, size, products) in
-        [(24, 30, 4), (24, 10, 2), (24, 100, 12), (24, 9, 1), (35, 30, 5), (2, 30, 1)]
-    {
+    for (turns, size, products) in [(24, 30, 4), (24, 10, 2), (24, 100, 12), (24, 9, 1), (35, 30, 5), (2, 30, 1)] {
         let before = module(&small(turns));
         let after = after(&before, &options(size), &["factor"]);
         let f = func(&after, "f");
@@ -147,7 +145,8 @@ fn by_bytes(turns: u32, goes: &str) -> String {
 #[test]
 fn a_small_loop_that_counts_by_bytes_counts_by_itself() {
     let ends = "(br_if $out (i32.eqz (local.get $n))) (br $l)";
-    for (turns, goes) in [(245, "(br_if $l (local.get $n))"), (245, ends), (6, "(br_if $l (local.get $n))"), (64, ends)] {
+    for (turns, goes) in [(245, "(br_if $l (local.get $n))"), (245, ends), (6, "(br_if $l (local.get $n))"), (64, ends)]
+    {
         let before = module(&by_bytes(turns, goes));
         let after = after(&before, &options(30), &["factor", "dce"]);
         let f = func(&after, "f");
