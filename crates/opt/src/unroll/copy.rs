@@ -1,7 +1,7 @@
 //! Copies of groups of blocks.
 
 use ciphermill_ir::cfg::Edge;
-use ciphermill_ir::{Block, Func, Inst, Value};
+use ciphermill_ir::{Block, Func, Inst, Type, Value};
 use std::collections::HashMap;
 
 /// What became of the blocks and values of the original in one copy. The maps
@@ -64,6 +64,16 @@ pub(crate) fn blocks(func: &mut Func, originals: &[Block]) -> Copy {
         func.blocks[new].term = term;
     }
     copy
+}
+
+/// A new block with the same parameters as another.
+pub(crate) fn same_params(func: &mut Func, like: Block) -> Block {
+    let types: Vec<Type> = func.blocks[like].params.iter().map(|&v| func.ty(v)).collect();
+    let block = func.add_block();
+    for ty in types {
+        func.add_param(block, ty);
+    }
+    block
 }
 
 /// Append a copy of an instruction to a block, operands still the original's.

@@ -8,10 +8,11 @@
 //! difference where addresses wrap around.
 
 use super::counted::{Bound, Counted, Test, offset};
+use super::counter::{self, Steps};
 use super::graph::Graph;
 use crate::options::Options;
-use ciphermill_ir::cfg::{Edge, LoopId};
-use ciphermill_ir::{BinOp, CmpOp, Func, Module, Op, Terminator, Type, Value};
+use ciphermill_ir::cfg::LoopId;
+use ciphermill_ir::{BinOp, Func, Module, Op, Value};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     if options.unroll.profile.is_empty() {
@@ -53,41 +54,10 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, counted_loop: &PointerLoop)
     let PointerLoop { counted, start, bound, more } = counted_loop;
     let (ty, exit) = (counted.ty, counted.exit);
     let loc = func.insts[counted.stepper].loc;
-    let (distance, _) = counter(func, graph, id, (*start, counted.step), counted);
+    let steps = Steps { ty, start: *start, step: counted.step, loc };
+    let (entries, back) = (graph.entries(id), graph.back_edges(id));
+    let (distance, _) = counter::add(func, graph.data(id).header, &entries, &back, &steps);
     let ahead = func.append1(exit.block, Op::Const(counted.ahead.wrapping_sub(*more) & ty.mask()), &[], ty, 0);
     let tested = func.append1(exit.block, Op::Bin(BinOp::Add), &[distance, ahead], ty, loc);
-    let op = if exit.when_true { CmpOp::Eq } else { CmpOp::Ne };
-    let asked = func.append1(exit.block, Op::Cmp(op), &[tested, *bound], Type::I32, loc);
-    if let Terminator::Branch { cond, .. } = &mut func.blocks[exit.block].term {
-        *cond = asked;
-    }
-}
-
-/// A counter of its own for a loop that is counted: from `start` on by `step` each turn, and its next value.
-pub(super) fn counter(
-    func: &mut Func,
-    graph: &Graph,
-    id: LoopId,
-    (start, step): (u64, u64),
-    counted: &Counted,
-) -> (Value, Value) {
-    let (ty, header, loc) = (counted.ty, graph.data(id).header, func.insts[counted.stepper].loc);
-    let now = func.add_param(header, ty);
-    for edge in graph.entries(id) {
-        let start = func.append1(edge.from, Op::Const(start), &[], ty, 0);
-        hand(func, edge, start);
-    }
-    let step = func.append1(header, Op::Const(step & ty.mask()), &[], ty, 0);
-    let next = func.append1(header, Op::Bin(BinOp::Add), &[now, step], ty, loc);
-    for edge in graph.back_edges(id) {
-        hand(func, edge, next);
-    }
-    (now, next)
-}
-
-/// Give an edge one more argument.
-pub(super) fn hand(func: &mut Func, edge: Edge, value: Value) {
-    if let Some(target) = func.blocks[edge.from].term.targets_mut().into_iter().nth(edge.index as usize) {
-        target.args.push(value);
-    }
+    counter::leave_where_equal(func, exit, tested, *bound, loc);
 }

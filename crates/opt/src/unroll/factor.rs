@@ -8,13 +8,14 @@
 //! The last copy knows whether to go on only when every copy has counted. Where a loop counts by constant steps that is
 //! one sum; where it does so in another way (by a byte, with a mask), the loop gets a counter of its own.
 
+use super::copy::{self, Copy};
 use super::counted::Counted;
-use super::distances::hand;
+use super::counter::{self, Steps};
 use super::graph::{Exit, Graph, size};
-use super::{copy, replace_behind, trips};
+use super::{replace_behind, trips};
 use crate::options::Options;
 use ciphermill_ir::cfg::{Edge, LoopId};
-use ciphermill_ir::{BinOp, Block, CmpOp, Func, Inst, Module, Op, Target, Terminator, Type, Value};
+use ciphermill_ir::{BinOp, Block, Func, Inst, Module, Op, Target, Terminator, Type, Value};
 use std::collections::HashMap;
 
 /// A product counts as so many instructions, and its upper half as twice that: where loops are pipelined for the delay of
@@ -44,7 +45,7 @@ struct Small {
 }
 
 /// A loop that is smaller than wanted. Of the factors that make it as large and no larger than twice that, the one that
-/// leaves the fewest turns over, then the least; where none does, it is made as large as can be.
+/// leaves the fewest turns over, and of these the least; where none makes it so large, the greatest of these.
 fn find(func: &Func, graph: &Graph, id: LoopId, wanted: u32) -> Option<Small> {
     let [block] = graph.data(id).blocks[..] else { return None };
     let products = func.blocks[block].insts.iter().map(|&i| match func.insts[i].op {
@@ -72,35 +73,28 @@ struct Turns {
     insts: Vec<Inst>,
     params: Vec<Value>,
     back: Vec<Value>,
-    /// What stands for the loop's values in the turn that was written last.
-    now: HashMap<Value, Value>,
+    /// The turn that was written last.
+    last: Copy,
 }
 
 impl Turns {
     fn of(func: &Func, block: Block) -> Turns {
         let data = &func.blocks[block];
         let back = data.term.targets().into_iter().find(|t| t.block == block);
-        let back = back.map_or(Vec::new(), |t| t.args.iter().map(|&a| func.resolve(a)).collect());
-        Turns { insts: data.insts.clone(), params: data.params.clone(), back, now: HashMap::new() }
-    }
-
-    fn own(&self, v: Value) -> Value {
-        self.now.get(&v).copied().unwrap_or(v)
+        let back = back.map_or(Vec::new(), |t| t.args.clone());
+        Turns { insts: data.insts.clone(), params: data.params.clone(), back, last: Copy::default() }
     }
 
     /// Parameters become those of the next turn, all at once.
-    fn step(&mut self) {
-        let next: Vec<(Value, Value)> = self.params.iter().zip(&self.back).map(|(&p, &a)| (p, self.own(a))).collect();
-        self.now.extend(next);
+    fn step(&mut self, func: &Func) {
+        let next: Vec<Value> = self.back.iter().map(|&v| self.last.value(func, v)).collect();
+        self.last.values.extend(self.params.iter().copied().zip(next));
     }
 
     fn append(&mut self, func: &mut Func, block: Block) {
-        for at in 0..self.insts.len() {
-            let data = func.insts[self.insts[at]].clone();
-            let args: Vec<Value> = data.args.iter().map(|&a| self.own(func.resolve(a))).collect();
-            let types: Vec<_> = data.results.iter().map(|&v| func.ty(v)).collect();
-            let new = func.append(block, data.op, &args, &types, data.loc);
-            self.now.extend(data.results.iter().copied().zip(func.insts[new].results.iter().copied()));
+        for &inst in &self.insts {
+            let new = copy::inst_into(func, block, inst, &mut self.last);
+            copy::map_operands(func, new, &self.last);
         }
     }
 }
@@ -115,55 +109,33 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, small: &Small) {
     }
     let mut turns = Turns::of(func, block);
     for _ in 1..factor {
-        turns.step();
+        turns.step(func);
         turns.append(func, block);
     }
     let mut term = func.blocks[block].term.clone();
-    term.map_values(|v| turns.own(func.resolve(v)));
+    term.map_values(|v| turns.last.value(func, v));
     func.blocks[block].term = term;
     if let Some(count) = count {
-        counter(func, (block, exit), (&entries, &graph.back_edges(id)), count);
+        let down = Steps { ty: Type::I32, start: u64::from(count), step: u64::MAX, loc: 0 };
+        let (_, left) = counter::add(func, block, &entries, &graph.back_edges(id), &down);
+        counter::leave_at_zero(func, exit, left);
     }
-    replace_behind(func, graph, id, |v| turns.own(v));
+    let last: HashMap<Value, Value> = turns.last.values;
+    replace_behind(func, graph, id, |v| last.get(&v).copied().unwrap_or(v));
 }
 
 /// So many turns of a loop in a block before it. Returns that block, which takes what the loop does.
 fn before(func: &mut Func, block: Block, turns: u32) -> Block {
     let end = func.layout.len();
-    let front = func.add_block();
+    let front = copy::same_params(func, block);
     copy::place_before(func, end, block);
     let mut all = Turns::of(func, block);
-    for param in all.params.clone() {
-        let ty = func.ty(param);
-        let own = func.add_param(front, ty);
-        all.now.insert(param, own);
-    }
+    all.last.values.extend(all.params.iter().copied().zip(func.blocks[front].params.iter().copied()));
     for _ in 0..turns {
         all.append(func, front);
-        all.step();
+        all.step(func);
     }
-    let args = all.params.iter().map(|&p| all.own(p)).collect();
+    let args = all.params.iter().map(|&p| all.last.value(func, p)).collect();
     func.blocks[front].term = Terminator::Jump(Target { block, args });
     front
-}
-
-/// A loop of `count` turns counts them down, and that alone tells whether it goes on.
-fn counter(func: &mut Func, (block, exit): (Block, Exit), (entries, back): (&[Edge], &[Edge]), count: u32) {
-    let left = func.add_param(block, Type::I32);
-    for &edge in entries {
-        let start = func.append1(edge.from, Op::Const(u64::from(count)), &[], Type::I32, 0);
-        hand(func, edge, start);
-    }
-    let one = func.append1(block, Op::Const(u64::from(u32::MAX)), &[], Type::I32, 0);
-    let next = func.append1(block, Op::Bin(BinOp::Add), &[left, one], Type::I32, 0);
-    back.iter().for_each(|&edge| hand(func, edge, next));
-    let cond = if exit.when_true {
-        let none = func.append1(block, Op::Const(0), &[], Type::I32, 0);
-        func.append1(block, Op::Cmp(CmpOp::Eq), &[next, none], Type::I32, 0)
-    } else {
-        next
-    };
-    if let Terminator::Branch { cond: asked, .. } = &mut func.blocks[block].term {
-        *asked = cond;
-    }
 }

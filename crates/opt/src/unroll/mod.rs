@@ -34,6 +34,7 @@
 
 mod copy;
 mod counted;
+mod counter;
 pub(crate) mod distances;
 pub(crate) mod factor;
 pub(crate) mod full;

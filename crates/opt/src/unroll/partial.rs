@@ -47,7 +47,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// None when no guard is known.
     pub(crate) fn new(func: &mut Func, header: Block, counted: &Counted, k: u32, at_end: bool) -> Option<Gate> {
-        let front = same_params(func, header);
+        let front = copy::same_params(func, header);
         let entry = counted.guard(func, front, if at_end { k - 1 } else { k }, false);
         let again = counted.guard(func, front, k, at_end);
         if entry.is_none() || again.is_none() {
@@ -55,16 +55,6 @@ impl Gate {
         }
         Some(Gate { front, entry: entry?, again: again? })
     }
-}
-
-/// A new block with the same parameters as another.
-fn same_params(func: &mut Func, like: Block) -> Block {
-    let types: Vec<Type> = func.blocks[like].params.iter().map(|&v| func.ty(v)).collect();
-    let block = func.add_block();
-    for ty in types {
-        func.add_param(block, ty);
-    }
-    block
 }
 
 /// Let the block in front decide between the two loops, and lead the edges
@@ -110,7 +100,7 @@ pub(crate) fn unroll(func: &mut Func, graph: &Graph, id: LoopId, counted: &Count
     let main = copies[0].block(header);
     let last = copies.len() - 1;
     // Where the last body goes when the test does not stand at the end.
-    let again = same_params(func, header);
+    let again = copy::same_params(func, header);
     for (i, this) in copies.iter().enumerate() {
         let here = this.block(header);
         let next = copies.get(i + 1).map_or(again, |c| c.block(header));

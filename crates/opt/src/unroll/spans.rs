@@ -12,8 +12,9 @@
 //! then the inner loop gets a counter of its own from 0 on, and `j` behind it is `i` and a constant.
 
 use super::counted::{Bound, Counted, Test, offset};
+use super::counter::{self, Steps};
 use super::graph::Graph;
-use super::{distances, replace_behind};
+use super::replace_behind;
 use crate::options::Options;
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{BinOp, CmpOp, Func, Module, Op, Terminator, Type, Value, ValueDef};
@@ -90,18 +91,16 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, span: &Span) {
     let Span { counted, base, start, turns } = span;
     let (ty, header, exit) = (counted.ty, graph.data(id).header, counted.exit);
     let loc = func.insts[counted.stepper].loc;
-    let (_, next) = distances::counter(func, graph, id, (0, 1), counted);
+    let steps = Steps { ty, start: 0, step: 1, loc };
+    let (entries, back) = (graph.entries(id), graph.back_edges(id));
+    let (_, next) = counter::add(func, header, &entries, &back, &steps);
     let all = func.append1(exit.block, Op::Const(*turns), &[], ty, 0);
-    let op = if exit.when_true { CmpOp::Eq } else { CmpOp::Ne };
-    let asked = func.append1(exit.block, Op::Cmp(op), &[next, all], Type::I32, loc);
-    if let Terminator::Branch { cond, .. } = &mut func.blocks[exit.block].term {
-        *cond = asked;
-    }
+    counter::leave_where_equal(func, exit, next, all, loc);
     // What the counter and its next value are behind the loop.
-    let counter = func.blocks[header].params[counted.counter];
+    let old = func.blocks[header].params[counted.counter];
     let stepped = func.result(counted.stepper);
-    for (old, steps) in [(counter, turns - 1), (stepped, *turns)] {
-        let c = func.append1(exit.block, Op::Const(start + steps * counted.step), &[], ty, 0);
+    for (old, turns) in [(old, turns - 1), (stepped, *turns)] {
+        let c = func.append1(exit.block, Op::Const(start + turns * counted.step), &[], ty, 0);
         let new = func.append1(exit.block, Op::Bin(BinOp::Add), &[*base, c], ty, loc);
         replace_behind(func, graph, id, |v| if v == old { new } else { v });
     }
